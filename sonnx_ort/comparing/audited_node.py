@@ -6,7 +6,7 @@ order, the node that reads it is compared with the results for all of them, encl
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices, tensor
+from sonnx_ort.oracle.origins import PARTS, measured_parts
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 
@@ -189,6 +190,7 @@ class _Admitted:
     def __init__(self, edition: Edition) -> None:
         self._edition = edition
         self._reads = 0
+        self._measured: dict[str, None] = {}
 
     def meaning(self, audited: Audited, excerpt: Excerpt) -> Meaning:
         """What the elements of an excerpt are."""
@@ -206,7 +208,18 @@ class _Admitted:
                 raise ValueError(f"the run has no value '{name}', and several are admitted")
             operands[position] = self._operand(audited, position, reads)
         node = Node(audited.version, excerpt.attributes, tuple(operands), self._edition)
-        return meaning_of(audited.computed_operator, node, excerpt.operands)
+        return self._told(meaning_of(audited.computed_operator, node, excerpt.operands))
+
+    def _told(self, meaning: Meaning) -> Meaning:
+        """A meaning that says which bounds of nodes before this one were measured."""
+        if isinstance(meaning, Undefined) or not self._measured:
+            return meaning
+        return tuple(
+            replace(
+                each, bound=PARTS.join(dict.fromkeys((*each.bound.split(PARTS), *self._measured)))
+            )
+            for each in meaning
+        )
 
     def moved(
         self, audited: Audited, results: Sequence[Array | None], choose: Choose
@@ -221,7 +234,7 @@ class _Admitted:
             excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
             elements = self._sources(audited, position, chosen)
             node = Node(audited.version, NO_ATTRIBUTES, (elements,), self._edition)
-            identical = _defined(meaning_of("Identity", node, [found]))
+            identical = _defined(self._told(meaning_of("Identity", node, [found])))
             yield excerpt, [*identical] * (position + 1)
 
     def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
@@ -278,6 +291,7 @@ class _Admitted:
         node = producer.computed_operator, producer.applied, producer.results
         for excerpt in excerpts(*node, lambda *_: wanted):
             result = _defined(self.meaning(producer, excerpt))[position]
+            self._measured |= dict.fromkeys(measured_parts(result.bound))
             places = excerpt.places[position]
             if places is None or result.undefined.any():
                 raise ValueError(f"the value '{name}' is not known")

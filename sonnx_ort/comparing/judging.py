@@ -23,6 +23,7 @@ from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError
 from sonnx_ort.oracle.meaning import FOLLOWED
 from sonnx_ort.oracle.numbers import Indices
+from sonnx_ort.oracle.origins import PARTS
 from sonnx_ort.oracle.results import of_other_signs
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
@@ -213,7 +214,7 @@ class _Tally:
             self._count,
             self._undefined,
             self._worst,
-            "; ".join(self._bounds),
+            PARTS.join(dict.fromkeys(PARTS.join(self._bounds).split(PARTS))),
             f"nothing is defined: {self._reason}" if self._undefined else "",
             broken,
             tuple(audited.recomputed),

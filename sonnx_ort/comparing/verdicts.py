@@ -12,6 +12,7 @@ import onnxruntime
 
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.origins import Origin, origins
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.layout import E1
 from sonnx_ort.profile.options import Broadcasting, Demands
@@ -192,6 +193,16 @@ class NodeAudit:
         """The operator and the name: `Div 'normalize'`, with the path in front."""
         return " / ".join((*self.path, f"{self.operator} '{self.node}'"))
 
+    @property
+    def origin(self) -> tuple[Origin, ...]:
+        """Where the admitted error comes from; nothing if only the exact results are admitted."""
+        return tuple(origins(self.bound))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether results are not exact, and what is admitted was measured of ONNX Runtime."""
+        return self.verdict is not Verdict.EXACT and Origin.MEASURED in self.origin
+
     def merged(self, other: "NodeAudit") -> "NodeAudit":
         """The audit of two runs of the same node."""
         worse = max(self, other, key=lambda each: _ORDER.index(each.verdict))
@@ -222,11 +233,16 @@ def worst_first(nodes: Iterable[NodeAudit]) -> tuple[NodeAudit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSummary:
-    """The nodes of an operator."""
+    """The nodes of an operator.
+
+    Attributes:
+        is_measured: Whether what is admitted of one of them was measured of ONNX Runtime.
+    """
 
     operator: str
     counts: Mapping[Verdict, int]
     worst: Element | None = None
+    is_measured: bool = False
 
 
 def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:
@@ -235,7 +251,12 @@ def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:
     for node in nodes:
         groups.setdefault(node.operator, []).append(node)
     return tuple(
-        OperatorSummary(name, Counter(node.verdict for node in group), _worst(group))
+        OperatorSummary(
+            name,
+            Counter(node.verdict for node in group),
+            _worst(group),
+            any(node.is_measured for node in group),
+        )
         for name, group in sorted(groups.items())
     )
 

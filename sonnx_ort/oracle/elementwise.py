@@ -40,6 +40,7 @@ from sonnx_ort.oracle.numbers import (
     tensor,
     type_numbered,
 )
+from sonnx_ort.oracle.origins import measured
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
@@ -204,8 +205,7 @@ def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | 
         pairs = zip(broken, places, strict=True)
         made = (UNDEFINED if rule else finish(compute(*place), *place) for rule, place in pairs)
         units = UNITS.get((operator, element_type), 0)
-        measured = f"{units} units in the last place, measured of ONNX Runtime (ours)"
-        bound = measured if units else _BOUNDS.get(operator, EXACT)
+        bound = measured(operator, element_type) or _BOUNDS.get(operator, EXACT)
         return Elements(tensor(made, shape), of_result, bound, reason, units)
     zero = ZERO if of_result.family is Family.FLOAT else 0
     pairs = zip(broken, places, strict=True)

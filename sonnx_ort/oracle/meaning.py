@@ -46,6 +46,7 @@ from sonnx_ort.oracle.node import (
     size_of_result,
 )
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, TYPES, Array, BinaryFormat, Operands
+from sonnx_ort.oracle.origins import PARTS, measured
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosure,
@@ -311,11 +312,11 @@ def meaning_of(
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
         rounded = followed(operator, node, binary)
         reals = followed(operator, node) if any(map(are_balls, rounded)) else rounded
+        bounds = (_JOINED if of_balls else _ROUNDINGS, measured(operator, result_type))
+        bound = PARTS.join(filter(None, bounds))
         with precisely():
             pairs = zip(reals, rounded, strict=True)
-            return tuple(
-                _result(*pair, result_type, _JOINED if of_balls else _ROUNDINGS) for pair in pairs
-            )
+            return tuple(_result(*pair, result_type, bound) for pair in pairs)
     except _REFUSALS as error:
         raise _not_followed(error) from error
 

@@ -70,7 +70,7 @@ UNITS: Mapping[tuple[str, ElementType], int] = {
     ("Pow", ElementType.FLOAT): 1,
     ("Pow", ElementType.DOUBLE): 1,
 }
-"""Maximum error of ONNX Runtime in units in the last place."""
+"""Maximum error of ONNX Runtime in units in the last place, as it was measured."""
 
 
 @dataclass(frozen=True, slots=True)

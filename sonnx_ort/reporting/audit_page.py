@@ -18,6 +18,7 @@ from sonnx_ort.reporting.audit_report import (
     distance_in_words,
     facts_of,
     heading_of_errors,
+    legend,
     operator_rows,
     verdict_of,
 )
@@ -118,4 +119,5 @@ def _outputs(audit: Audit) -> str:
 def _operators(audit: Audit) -> str:
     rows = ((f"<bdi>{to_html(name)}</bdi>", *cells) for name, *cells in operator_rows(audit))
     heads = ("Operator", *OPERATOR_HEADS[1:])
-    return f"{table(heads, rows, numbers=range(1, len(heads)))}<p>{UNITS}</p>"
+    told = "".join(f"<p>{sentence}</p>" for sentence in dict.fromkeys((UNITS, *legend(audit))))
+    return f"{table(heads, rows, numbers=range(1, len(heads)))}{told}"

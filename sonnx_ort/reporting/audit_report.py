@@ -61,7 +61,9 @@ def verdict_of(audit: Audit) -> tuple[Verdict, str]:
         return Verdict.NOT_KNOWN, f"Nothing is known of the {counted(total, 'node')} of this run."
     admitted = bool(counts[Verdict.ADMITTED])
     gave = "exact or admitted results" if admitted else "exact results"
-    found = f"{counted(known, 'node')} of {total:,} gave {gave}"
+    measured = sum(node.is_measured for node in audit.nodes) if admitted else 0
+    of_these = f", {measured:,} of them by a measured error" if measured else ""
+    found = f"{counted(known, 'node')} of {total:,} gave {gave}{of_these}"
     if unknown:
         return Verdict.NOT_KNOWN, f"Not all judged: {found}; {unknown:,} could not be judged."
     return (
@@ -158,7 +160,8 @@ def worst_error(summary: OperatorSummary) -> str:
     if worst.units is None:
         return "no number"
     admitted = "any" if worst.admitted_units is None else f"{worst.admitted_units:,}"
-    return f"{counted(worst.units, 'unit')}, {admitted} admitted"
+    measured = " (measured)" if summary.is_measured else ""
+    return f"{counted(worst.units, 'unit')}, {admitted} admitted{measured}"
 
 
 UNITS = (
@@ -166,6 +169,21 @@ UNITS = (
     "cancels, many units are admitted."
 )
 """What units are, where tables have them."""
+
+
+MEASURED = (
+    "A measured error is one of ONNX Runtime. That results are within it says of ONNX Runtime only "
+    "that it computes as it did."
+)
+"""What a measured error is, where one is admitted."""
+
+
+def legend(audit: Audit) -> Iterator[str]:
+    """What the table of operators has to explain."""
+    if any(node.worst is not None for node in audit.nodes):
+        yield UNITS
+    if any(node.is_measured for node in audit.nodes):
+        yield MEASURED
 
 
 OPERATOR_HEADS = ("operator", *map(str, Verdict), "largest error")
@@ -187,8 +205,8 @@ def operator_rows(audit: Audit) -> list[tuple[str, ...]]:
 def _table(audit: Audit) -> Iterator[str]:
     if rows := operator_rows(audit):
         yield from table_of_numbers(OPERATOR_HEADS, rows)
-    if any(node.worst is not None for node in audit.nodes):
-        yield from wrapped(UNITS, "")
+    for sentence in legend(audit):
+        yield from wrapped(sentence, "")
 
 
 def _not_known(audit: Audit) -> Iterator[str]:
@@ -332,7 +350,7 @@ def audit_document(audit: Audit) -> dict[str, object]:
 _OF_OUTPUT = ("name", "reason", "width", "distance", "units", "index")
 _OF_NODE = (
     *("node", "operator", "path", "verdict", "elements", "audited", "undefined", "bound"),
-    "reason",
+    *("origin", "reason"),
 )
 _OF_ELEMENT = (
     *("result", "index", "operands", "found", "exact", "admitted", "units", "admitted_units"),

@@ -13,6 +13,7 @@ from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
 from sonnx_ort.errors import printable
 from sonnx_ort.kernel.decimals import at_most
+from sonnx_ort.oracle.origins import Origin
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.vectors import Judged, Outcome
 
@@ -253,7 +254,7 @@ _MANY = 1_000_000
 
 def suite_report(judged: Sequence[Judged], *, every: bool = False) -> str:
     """A table in Markdown, a row for each operator; with `every`, all cases that are not right."""
-    lines = list(_suite_table(judged))
+    lines = [*_suite_table(judged), *_measured(judged)]
     if every:
         wrong = (each for each in judged if each.outcome is not Outcome.CONFORMS)
         lines += ["", *(f"{each.id}: {each.outcome}: {each.reason}" for each in wrong)]
@@ -266,6 +267,22 @@ def _suite_table(judged: Sequence[Judged]) -> Iterator[str]:
     for operator in dict.fromkeys(each.operator for each in judged):
         yield _suite_row(operator, [each for each in judged if each.operator == operator])
     yield _suite_row("all", judged)
+
+
+def _measured(judged: Sequence[Judged]) -> Iterator[str]:
+    """How many cases are right by an error that was measured, and what that says."""
+    found = [
+        each.operator
+        for each in judged
+        if each.outcome is Outcome.CONFORMS and Origin.MEASURED in each.origin
+    ]
+    if found:
+        operators = ", ".join(dict.fromkeys(found))
+        yield ""
+        yield (
+            f"Of those that conform, {len(found):,} ({operators}) are held to an error that was "
+            "measured of ONNX Runtime. Of ONNX Runtime they say only that it computes as it did."
+        )
 
 
 def _suite_row(name: str, judged: Sequence[Judged]) -> str:

@@ -32,6 +32,7 @@ from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.origins import origins
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
@@ -264,31 +265,16 @@ def _shown(value: Any) -> object:
     return value
 
 
-_ORIGINS = {
-    "measured of ONNX Runtime": "measured",
-    "tanh_acc.md": "document",
-    "the draft, Accuracy": "document",
-    "in any order": "proof",
-    "for any order": "proof",
-    "each rounded": "proof",
-    "alpha may be rounded": "proof",
-    "the algorithm": "proof",
-    "off by 1 ulp (ours": "chosen",
-    "2 ulps (ours": "chosen",
-}
-"""What the words of a bound say of its origin."""
-
-
-def origins(bound: str) -> list[str]:
+def origins_of(bound: str) -> list[str]:
     """Where a bound comes from: a document, a proof, a measurement; or it is chosen here.
 
     Raises:
         ValueError: Its words do not say it.
     """
-    found = {origin for words, origin in _ORIGINS.items() if words in bound}
+    found = origins(bound)
     if not found:
         raise ValueError(f"the bound '{bound}' has no known origin")
-    return sorted(found)
+    return [origin.value for origin in found]
 
 
 def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
@@ -299,7 +285,7 @@ def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
         made: dict[str, object] = {"kind": "exact", "compare": "bits" if moved else "values"}
     else:
         bounds = dict.fromkeys(r.bound for r in results if not r.is_single)
-        found = sorted({each for bound in bounds for each in origins(bound)})
+        found = sorted({each for bound in bounds for each in origins_of(bound)})
         made = {"kind": "interval", "bound": "; ".join(bounds), "origin": found}
     signs = dict.fromkeys(each.zeros for each in results if each.zeros)
     return {**made, "zeros": "; ".join(signs)} if signs and made.get("compare") != "bits" else made
@@ -493,6 +479,7 @@ class Judged:
         reason: How, in words; empty if it is right.
         units: How many representable numbers the worst element is beyond the nearest one; None if
             there is no distance, as of NaN.
+        origin: Where the admitted interval comes from; empty of cases without one.
     """
 
     id: str
@@ -500,6 +487,7 @@ class Judged:
     outcome: Outcome
     reason: str = ""
     units: int | None = None
+    origin: tuple[str, ...] = ()
 
 
 def run(
@@ -554,7 +542,8 @@ def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:
         case list() if wrong := _first_wrong(vector.results, outcome):
             made = Outcome.DEVIATES
             reason, units = wrong
-    return Judged(vector.entry["id"], vector.entry["operator"], made, reason, units)
+    origin = tuple(vector.entry["expectation"].get("origin", ()))
+    return Judged(vector.entry["id"], vector.entry["operator"], made, reason, units, origin)
 
 
 def _first_wrong(

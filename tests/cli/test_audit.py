@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from sonnx_ort.reporting.audit_report import UNITS
+from sonnx_ort.reporting.audit_report import MEASURED, UNITS
 from support.command import command, output, refusal
 from support.graphs import parse
 
@@ -81,6 +81,27 @@ def test_units_are_explained_and_set_against_the_admitted_ones() -> None:
         UNITS[: UNITS.index(" nearly") + len(" nearly")],
         "  cancels, many units are admitted.",
     ]
+
+
+def test_error_that_was_measured_of_onnxruntime_is_told(folder: Path) -> None:
+    model = parse("(float[n] x) => (float[n] z, float[n] r) { z = Log(x) r = Relu(x) }")
+    onnx.save(model, "l.onnx")
+    (folder / "values").mkdir()
+    x = np.float32([2, 3])
+    found = np.nextafter(np.log(x), np.float32(9))
+    for name, array in {"x": x, "z": found, "r": x}.items():
+        np.save(folder / "values" / f"{name}.npy", array)
+    lines = command("audit", "l.onnx", "--values", "values").stdout.splitlines()
+    assert lines[0] == (
+        "Kept: 2 nodes of 2 gave exact or admitted results, 1 of them by a measured error."
+    )
+    assert next(line for line in lines if line.startswith("Log ")).endswith(
+        "  1 unit, 3 admitted (measured)"
+    )
+    assert MEASURED in " ".join(" ".join(lines).split())
+    text = command("audit", "l.onnx", "--values", "values", "--format", "json").stdout
+    nodes = json.loads(text)["nodes"]
+    assert [node["origin"] for node in nodes] == [["measured"], []]
 
 
 def test_random_inputs_are_told_with_their_sizes() -> None:

@@ -48,6 +48,34 @@ def test_joined_nodes_that_round_less_are_admitted(tmp_path: Path) -> None:
     assert audit.nodes[2].bound == "what the joined nodes admit together (ours)"
 
 
+OF_LOG = "3 units in the last place, measured of ONNX Runtime with each float (ours)"
+TOGETHER = f"what the joined nodes admit together (ours); {OF_LOG}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bound"),
+    [
+        (("Log", "Relu"), TOGETHER),
+        (("Log", "Log"), TOGETHER),
+        (("Relu", "Log"), OF_LOG),
+        (("Log", "Identity"), TOGETHER),
+    ],
+)
+def test_measured_bound_of_one_of_the_joined_nodes_is_told(
+    nodes: tuple[str, str], bound: str, tmp_path: Path
+) -> None:
+    model = parse("(float[n] x) => (float[n] z) {{ y = {}(x) z = {}(y) }}".format(*nodes))
+    z = x = F([3, 5, 70])
+    for name in nodes:
+        z = np.log(z.astype(np.float64)) if name == "Log" else z
+    z = np.nextafter(z.astype(F), F(9))
+    for name, array in {"x": x, "z": z}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
+    assert (str(node.verdict), node.bound) == ("admitted", bound)
+    assert node.is_measured
+
+
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
 def test_fault_in_joined_nodes_is_found(error: float, tmp_path: Path) -> None:
     values = arrays()

@@ -178,6 +178,19 @@ def test_error_is_set_against_the_admitted_one(
     assert (error_in_words(worst), worst_error(summary)) == (words, cell)
 
 
+@pytest.mark.parametrize(("bound", "verdict", "cell"), [
+    ("3 units in the last place, measured of ONNX Runtime with each float (ours)",
+     Verdict.ADMITTED, "1 unit, 3 admitted (measured)"),
+    ("3 units in the last place, measured of ONNX Runtime with each float (ours)",
+     Verdict.EXACT, "1 unit, 3 admitted"),
+    ("2 ulps (ours: ONNX leaves errors open)", Verdict.ADMITTED, "1 unit, 3 admitted"),
+])  # fmt: skip
+def test_error_that_was_measured_is_marked(bound: str, verdict: Verdict, cell: str) -> None:
+    audited = NodeAudit("n", "Log", verdict=verdict, worst=element(1, 3), bound=bound)
+    (summary,) = by_operator([audited, NodeAudit("m", "Log")])
+    assert worst_error(summary) == cell
+
+
 def test_worst_element_has_the_largest_share_of_the_admitted_error() -> None:
     worse, better = element(3, 4), element(19_694, 1_640_000)
     nodes = [

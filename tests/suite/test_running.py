@@ -184,6 +184,30 @@ def test_engine_that_cannot_be_started_is_an_error(few: Path, name: str) -> None
     assert str(error.value) == UNUSABLE[name]
 
 
+def test_cases_that_are_held_to_a_measured_error_are_counted() -> None:
+    origin = ("measured",)
+    judged = [
+        Judged("computed/a/0", "Log", Outcome.CONFORMS, origin=origin),
+        Judged("computed/a/1", "Log", Outcome.DEVIATES, "1 of 2", 9, origin),
+        Judged("computed/b/0", "Pow", Outcome.CONFORMS, origin=origin),
+        Judged("computed/c/0", "Exp", Outcome.CONFORMS, origin=("chosen",)),
+    ]
+    *_, blank, told = suite_report(judged).splitlines()
+    assert not blank
+    assert told == (
+        "Of those that conform, 2 (Log, Pow) are held to an error that was measured of ONNX "
+        "Runtime. Of ONNX Runtime they say only that it computes as it did."
+    )
+
+
+def test_outcome_says_where_the_interval_comes_from() -> None:
+    of_interval = vector()
+    expectation = {**of_interval.entry["expectation"], "origin": ["chosen", "proof"]}
+    of_interval = replace(of_interval, entry={**of_interval.entry, "expectation": expectation})
+    assert judge(of_interval, [NEAREST]).origin == ("chosen", "proof")
+    assert judge(vector(), [NEAREST]).origin == ()
+
+
 def test_table_counts_outcomes_by_operator() -> None:
     judged = [
         Judged("computed/a/0", "Div", Outcome.CONFORMS),

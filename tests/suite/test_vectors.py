@@ -17,7 +17,7 @@ from onnx.backend.test.runner import Runner
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Result
 from sonnx_ort.suite.cases import cases
-from sonnx_ort.suite.vectors import MANIFEST, origins, vectors, write
+from sonnx_ort.suite.vectors import MANIFEST, origins_of, vectors, write
 from sonnx_ort.versions import VERSION
 from support.child import run_python
 from support.pages import REPOSITORY
@@ -135,12 +135,12 @@ def test_manifest_names_rule_document_and_section(suite: Path) -> None:
      ["chosen", "proof"]),
 ])  # fmt: skip
 def test_bound_says_where_it_comes_from(bound: str, expected: list[str]) -> None:
-    assert origins(bound) == expected
+    assert origins_of(bound) == expected
 
 
 def test_bound_of_no_known_origin_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"^the bound 'about 1' has no known origin$"):
-        origins("about 1")
+        origins_of("about 1")
 
 
 def test_manifest_says_where_each_field_of_the_template_of_the_guidelines_is(suite: Path) -> None:
