@@ -1,11 +1,12 @@
 """Hold the entries of the traceability to the texts they quote.
 
 `scripts/traceability.py --against CHECKOUT` reads each text in the commit that is followed from a
-clone of its repository. It lists quotations that the text does not have, entries that stand
-elsewhere in it, lines that demand something and have no entry, and other lines that belong to none;
-it ends with exit status 1 if there is one, and with 2 if an entry is unusable. Blanks and markup
-make no difference: drafts change their LaTeX and HTML without changing a word. Of texts that no
-rule follows, it compares the checksums.
+clone of its repository. It lists quotations and tags that the text does not have, entries that
+stand elsewhere in it, lines that demand something and have no entry, and other lines that belong to
+none; of a draft of an operator, its examples that are no cases of the suite and have no reason, and
+those that it does not have. It ends with exit status 1 if there is one, and with 2 if an entry is
+unusable. Blanks and markup make no difference: drafts change their LaTeX and HTML without changing
+a word. Of texts that no rule follows, it compares the checksums.
 
 A text that the clone does not have is not compared, and ends it with exit status 1 too. With
 `--without TITLE` it may be missing.
@@ -28,6 +29,7 @@ run_in_environment()
 from tracing.entries import Document, Entry, UnusableEntry, read_documents
 
 from sonnx_ort.profile.source import TEXTS, UNFOLLOWED, Text
+from sonnx_ort.suite.documents import EXAMPLES, LEFT_OUT
 
 ELLIPSIS = "…"
 """Stands in a quotation for what is omitted of it."""
@@ -37,6 +39,13 @@ _TEMPLATE = re.compile(r"\[(?:END|E_\w+FUNC_\w+|/?\w+\d)\]|-+")
 """Marks of the group's own tools: where what has a tag ends."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_SECTION = re.compile(r"[\w ]+\((.*)\)")
+"""The heading of the section of an operator on some types."""
+
+_FEW_TYPES = 3
+"""Of how many types a section has their names."""
+
+_EXAMPLE = re.compile(r".*\bexample\b.*", re.IGNORECASE)
 _LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)]*\)")
 _MARKUP = re.compile(
     r"<[^>]*>|\\(?:text(?:bf|it|tt)?|mathrm|mathbf|bf|rm)\b|[*$`{}\\]|(?<!\w)_|_(?!\w)"
@@ -69,8 +78,9 @@ class Line:
 Findings = Mapping[str, Sequence[str]]
 """What is found of a text and its entries, by its kind.
 
-Quotations that a text does not have; entries that name a place at which it has none of their
-quotations; lines that demand something and that no entry quotes; other lines of no entry.
+Quotations that a text does not have, and tags; entries that name a place at which it has none of
+their quotations; lines that demand something and that no entry quotes; other lines of no entry.
+Examples that are no cases, and those that the text does not have.
 """
 
 
@@ -110,6 +120,9 @@ def compare(document: Document, content: str) -> tuple[Findings, int]:
     sentences = [x for x in lines if not any(p.fullmatch(x.words) for p in says_nothing)]
     found: dict[str, list[str]] = {
         "not in the text": [f"{name}: {q}" for name, q in quotations if not _occurs(q, words)],
+        "tag not in the text": [
+            f"{e.id}: {e.tag}" for e in document.entries if e.tag and e.tag not in content
+        ],
         "elsewhere in the text": list(_moved(document.entries, lines)),
         "demanded, without an entry": [],
         "without an entry": [],
@@ -123,6 +136,40 @@ def compare(document: Document, content: str) -> tuple[Findings, int]:
         elif not _within(line.place, whole):
             found["without an entry"].append(told)
     return found, len(sentences)
+
+
+def compare_examples(document: Document, content: str) -> Findings:
+    """Compare the examples of a draft with those of the suite; figures have no heading."""
+    operator = document.name.removeprefix("SONNX ").partition(",")[0]
+    if not document.name.startswith(f"SONNX {operator}, draft of the working group ("):
+        return {}
+    cases = {place for each in EXAMPLES if each.operator == operator for place in each.places}
+    reasons = {place for of, place in LEFT_OUT if of == operator}
+    known = {place for place in cases | reasons if _EXAMPLE.fullmatch(place)}
+    printed = {*examples_of(content)}
+    return {
+        "example without a case": sorted(printed - known),
+        "example not in the text": sorted(known - printed),
+    }
+
+
+def examples_of(content: str) -> Iterator[str]:
+    """The headings of the examples of a draft, each with the types of its section if it has one.
+
+    The heading "Examples" is above examples.
+    """
+    section = ""
+    for line in content.splitlines():
+        heading = _HEADING.fullmatch(line.strip())
+        if heading is None:
+            continue
+        words = plain(heading[2])
+        if len(heading[1]) == 1 and (found := _SECTION.fullmatch(words)):
+            types = [*dict.fromkeys(each.strip() for each in found[1].split(","))]
+            section = f"{', '.join(types)}: " if len(types) <= _FEW_TYPES else ""
+        name = words.partition(":")[0].strip()
+        if _EXAMPLE.fullmatch(name):
+            yield f"{section}{name}"
 
 
 def lines_of(content: str) -> Iterator[Line]:
@@ -221,10 +268,12 @@ def run(arguments: Sequence[str]) -> int:
         if text is None or options.only not in document.name:
             continue
         try:
-            found, said = compare(document, read_text(text, options.against))
+            content = read_text(text, options.against)
         except UnreadableText as error:
             missing += _is_missed(document.name, error, options.without)
             continue
+        found, said = compare(document, content)
+        found = {**found, **compare_examples(document, content)}
         listed = [f"  {kind}: {finding}" for kind, those in found.items() for finding in those]
         heading = f"{document.name}: {len(listed)} findings in {said} sentences"
         print(heading, *listed, sep="\n")

@@ -32,6 +32,7 @@ from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.source import Basis
 from sonnx_ort.suite.applied import (
     OPSET,
     Applied,
@@ -44,6 +45,7 @@ from sonnx_ort.suite.applied import (
 )
 from sonnx_ort.suite.documents import EXAMPLES
 from sonnx_ort.suite.examples import examples, fitting
+from sonnx_ort.suite.printed import Example
 from sonnx_ort.suite.unruled import APART, SHAPES, UNRULED, broadcasts, known
 from sonnx_ort.suite.variants import variants
 
@@ -190,6 +192,7 @@ class Case:
         applied: The node and its operands.
         rule: The rule of which it is an example; None if it is of none.
         note: What it shows, where its class does not say it.
+        example: The example of a draft that it is; None if it is none.
     """
 
     model: str
@@ -198,6 +201,7 @@ class Case:
     of_class: Class
     rule: Rule | None = None
     note: str = ""
+    example: Example | None = None
 
     @property
     def kind(self) -> ElementType:
@@ -211,8 +215,14 @@ class Case:
 
     @property
     def refused(self) -> bool:
-        """Whether a rule is broken, so that no result is right."""
-        return bool(self.applied.broken_rules)
+        """Whether a rule is broken, so that no result is right.
+
+        Rules of sonnx_ort refuse no example of a draft: the draft has its result.
+        """
+        broken = self.applied.broken_rules
+        if self.example is not None:
+            broken = tuple(each for each in broken if each.basis is not Basis.OURS)
+        return bool(broken)
 
     @property
     def needs_flint(self) -> bool:
@@ -269,7 +279,7 @@ def cases(
         if operator.name in operators:
             made = _Cases(operator, seed, edition)
             for case in (
-                *_of_documents(operator.name, edition),
+                *example_cases(operator.name, edition),
                 *made.of_types(),
                 *made.of_shapes(),
                 *made.of_versions(),
@@ -286,13 +296,19 @@ def cases(
         yield from _of_graphs(seed, edition)
 
 
-def _of_documents(operator: str, edition: Edition) -> Iterator[Case]:
+def example_cases(operator: str, edition: Edition) -> Iterator[Case]:
     """The examples of the draft of an operator, which are those of the typed edition."""
     for each in EXAMPLES if edition is Edition.TYPED else ():
         if each.operator == operator:
-            applied = each.applied
-            level = Level.NEGATIVE if applied.broken_rules else Level.CONFORMANCE
-            yield Case(f"{operator.lower()}_example", applied, level, Class.EXAMPLE)
+            name = f"{operator.lower()}_{each.kind}_example"
+            yield Case(
+                name,
+                each.applied,
+                Level.CONFORMANCE,
+                Class.EXAMPLE,
+                note=each.note,
+                example=each,
+            )
 
 
 def rule_cases(operator: str, edition: Edition, seed: int = 0) -> Iterator[Case]:

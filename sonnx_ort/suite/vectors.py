@@ -31,19 +31,16 @@ from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result, Undefined
-from sonnx_ort.oracle.node import ELEMENT_TYPES
-from sonnx_ort.oracle.origins import origins
 from sonnx_ort.oracle.results import Copies
-from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
-from sonnx_ort.profile.source import Standing
+from sonnx_ort.profile.source import draft_of
 from sonnx_ort.reading import json_of, parsed_json
 from sonnx_ort.suite import engines
-from sonnx_ort.suite.applied import GUIDELINES, Array
+from sonnx_ort.suite.applied import Array
 from sonnx_ort.suite.cases import RULES_WITHOUT_CASES, UNBROKEN, Case
+from sonnx_ort.suite.documents import LEFT_OUT
+from sonnx_ort.suite.entries import described
 from sonnx_ort.suite.places import DAMAGES, Place, Put, filling, opened
 from sonnx_ort.versions import VERSION
 
@@ -56,6 +53,7 @@ and zeros of both signs where lowest_k.pb has -0 and highest_k.pb 0.
 interval: each element is right from that of lowest_k.pb to that of highest_k.pb, and wherever \
 any_k.pb is true; -0 lies below 0.
 refused: no result is right; an error before or in the run is, by the rules that the case names.
+rules of another kind: an error is right too, because of these rules of sonnx_ort.
 """
 
 _TEMPLATE = {
@@ -116,6 +114,10 @@ def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
             "left_out": left_out,
             "rules_without_cases": RULES_WITHOUT_CASES,
             "rules_that_no_case_breaks": UNBROKEN,
+            "examples_without_cases": [
+                {"document": draft_of(operator).title, "section": place, "reason": reason}
+                for (operator, place), reason in LEFT_OUT.items()
+            ],
             "template": _TEMPLATE,
             "notes": _NOTES.splitlines(),
         }
@@ -151,7 +153,7 @@ class _Writer:
         for index, result in enumerate(results[: case.applied.results]):
             for stem, array in _files_of(result).items():
                 write(f"{stem}_{index}", array, f"y{index}")
-        return {"id": f"{name}/{number}", **_described(case, results), "files": files}
+        return {"id": f"{name}/{number}", **described(case, results), "files": files}
 
     def _model_of(self, case: Case) -> tuple[str, bytes]:
         """The folder and the bytes of the model of a case, which is written if it is new."""
@@ -197,100 +199,6 @@ def _files_of(result: Result) -> dict[str, Array]:
     return files
 
 
-_TAGGED = {"Abs": "010", "Add": "0010", "Div": "0010", "Mul": "0010", "Sub": "0010"}
-"""The numbers of the tags that drafts give to the function of an operator, of floats and integers.
-
-That of Less has a tag for integers only.
-"""
-
-
-def _tag(case: Case, rule: Rule | None) -> str | None:
-    """The document's tag of a rule or, without a rule, of the operator's function."""
-    if rule is not None:
-        stated = rule.source.standing is Standing.STATED
-        return rule.source.later_tag or rule.source.tag if stated else None
-    name, family = case.applied.operator, case.kind.family
-    if name == "Less" and family is Family.INTEGER:
-        return "E_LESS_INT_FUNC_010"
-    if name not in _TAGGED or case.applied.edition is not Edition.TYPED:
-        return None
-    return f"E_{name}_{family}_FUNC_{_TAGGED[name]}".upper()
-
-
-def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
-    """The entry of a case, but for its id."""
-    applied = case.applied
-    rule = case.rule or next(iter(applied.broken_rules), None)
-    source = None if rule is None else rule.source
-    document = None
-    if rule is None and applied.operator in OPERATORS:
-        rules = OPERATORS[applied.operator].all_rules()
-        stated = (each.source for each in rules if each.source.standing is Standing.STATED)
-        source = next(stated, None)
-    elif rule is not None and rule.source.standing is Standing.OWN:
-        source = None
-    if rule is None and source is None:
-        since = onnx.defs.get_schema(applied.operator, applied.opset).since_version
-        document = f"ONNX {applied.operator}, version {since}"
-    given = applied.given.items()
-    return {
-        "operator": applied.operator,
-        "opset": applied.opset,
-        "edition": applied.edition.value,
-        "type": case.kind.value,
-        "shapes": {name: [*array.shape] for name, array in given},
-        "attributes": {name: _shown(value) for name, value in applied.attributes.items()},
-        "level": case.level.value,
-        "class": case.of_class.value,
-        "guideline": GUIDELINES[case.of_class],
-        "rule": case.rule.id if case.rule else None,
-        "basis": rule and rule.basis.value,
-        "document": source.document if source else document,
-        "section": source.section if source and rule else None,
-        "tag": _tag(case, rule),
-        "note": case.note or None,
-        "expectation": _expectation(case, results),
-    }
-
-
-def _shown(value: Any) -> object:
-    """An attribute in JSON; of a tensor type and shape."""
-    match value:
-        case np.ndarray():
-            return f"{ELEMENT_TYPES[value.dtype]} {value.shape}"
-        case tuple() | list():
-            return [_shown(each) for each in value]
-        case float() if not np.isfinite(value):
-            return str(value)
-    return value
-
-
-def origins_of(bound: str) -> list[str]:
-    """Where a bound comes from: a document, a proof, a measurement; or it is chosen here.
-
-    Raises:
-        ValueError: Its words do not say it.
-    """
-    found = origins(bound)
-    if not found:
-        raise ValueError(f"the bound '{bound}' has no known origin")
-    return [origin.value for origin in found]
-
-
-def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
-    if case.refused:
-        return {"kind": "refused", "rules": [rule.id for rule in case.applied.broken_rules]}
-    if all(each.is_single for each in results):
-        moved = all(isinstance(each.admitted, Copies) for each in results)
-        made: dict[str, object] = {"kind": "exact", "compare": "bits" if moved else "values"}
-    else:
-        bounds = dict.fromkeys(r.bound for r in results if not r.is_single)
-        found = sorted({each for bound in bounds for each in origins_of(bound)})
-        made = {"kind": "interval", "bound": "; ".join(bounds), "origin": found}
-    signs = dict.fromkeys(each.zeros for each in results if each.zeros)
-    return {**made, "zeros": "; ".join(signs)} if signs and made.get("compare") != "bits" else made
-
-
 @dataclass(frozen=True)
 class Vector:
     """A case as it is read from files.
@@ -309,6 +217,11 @@ class Vector:
     def refused(self) -> bool:
         """Whether no result is right."""
         return bool(self.entry["expectation"]["kind"] == "refused")
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether an error is right."""
+        return bool(self.entry["expectation"].get("rules"))
 
 
 def vectors(folder: Path, operators: Collection[str] = ()) -> Iterator[Vector]:
@@ -533,7 +446,7 @@ def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:
     match outcome:
         case Failed():
             made, reason = Outcome.DIES, outcome.reason
-        case str() if not vector.refused:
+        case str() if not vector.may_be_refused:
             made, reason = Outcome.REFUSES, outcome
         case list() if vector.refused:
             rules = ", ".join(vector.entry["expectation"]["rules"])

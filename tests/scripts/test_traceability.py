@@ -9,6 +9,8 @@ from environment import captured
 from traceability import (
     UnreadableText,
     compare,
+    compare_examples,
+    examples_of,
     lines_of,
     plain,
     read_text,
@@ -329,7 +331,7 @@ DOCUMENT = Document("SONNX Div", (SHAPE, WHOLE))
 
 
 KINDS = (
-    *("not in the text", "elsewhere in the text"),
+    *("not in the text", "tag not in the text", "elsewhere in the text"),
     *("demanded, without an entry", "without an entry"),
 )
 
@@ -350,6 +352,48 @@ def test_entries_that_the_text_has_give_no_finding():
 @pytest.mark.parametrize("sentence", ["A and D", "same shape … Tensors A"])
 def test_quotation_that_the_text_lacks_is_absent(sentence):
     assert found_in(altered(sentence=sentence))["not in the text"] == [f"Div.R1: {sentence}"]
+
+
+def test_tag_that_the_text_lacks_is_absent():
+    assert found_in(altered(tag="C2"))["tag not in the text"] == []
+    assert found_in(altered(tag="C9"))["tag not in the text"] == ["Div.R1: C9"]
+
+
+EXAMPLES = """\
+# **Div** (real, real)
+## Examples
+### Example 1: vectors
+#### Case of two
+# Signature
+### `Example` 2 :
+# **Div** (bool, float, float, bool)
+### Another example
+# **Div** (int8, int16, int32, int64)
+### Example
+"""
+
+
+def test_headings_of_examples_have_the_types_of_their_section():
+    assert [*examples_of(EXAMPLES)] == [
+        *("real: Example 1", "real: Example 2", "bool, float: Another example", "Example"),
+    ]
+
+
+def test_examples_of_a_draft_are_those_of_the_suite():
+    draft = dataclasses.replace(DOCUMENT, name=draft_of("Div").title)
+    assert compare_examples(draft, EXAMPLES) == {
+        "example without a case": ["Example", "bool, float: Another example"],
+        "example not in the text": [
+            *("float: Example 1", "float: Example 2", "int: Example 1", "int: Example 2"),
+        ],
+    }
+    assert compare_examples(DOCUMENT, EXAMPLES) == {}
+
+
+def test_example_with_a_reason_to_be_no_case_is_known():
+    draft = dataclasses.replace(DOCUMENT, name=draft_of("Neg").title)
+    content = "# **Neg** (real)\n### Example\n# **Neg** (int)\n### Example\n"
+    assert compare_examples(draft, content)["example without a case"] == []
 
 
 def test_entry_that_stands_elsewhere_has_moved():

@@ -25,7 +25,7 @@ def vector(kind: str = "interval", *, anything: bool = False) -> Vector:
     entry = {
         "id": "computed/x/0",
         "operator": "X",
-        "expectation": {"kind": kind, "rules": ["X.C1"]},
+        "expectation": {"kind": kind, "rules": ["X.C1"] if kind == "refused" else []},
     }
     highest = np.array([np.nextafter(F(1), F(2)), *NEAREST[1:]])
     enclosure = Enclosure(NEAREST, highest, NOTHING | anything)
@@ -86,6 +86,20 @@ OTHERS: dict[str, tuple[str, Sequence[np.ndarray] | str | Failed, Outcome, str]]
 def test_refusals_and_deaths(name: str) -> None:
     kind, found, outcome, reason = OTHERS[name]
     assert judge(vector(kind), found) == Judged("computed/x/0", "X", outcome, reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rules", "expected"), [
+    ([], Outcome.REFUSES), (["X.C1"], Outcome.CONFORMS),
+])  # fmt: skip
+def test_error_is_right_where_rules_of_this_project_refuse(
+    rules: list[str], expected: Outcome
+) -> None:
+    given = vector()
+    expectation = {**given.entry["expectation"], "rules": rules}
+    changed = replace(given, entry={**given.entry, "expectation": expectation})
+    assert judge(changed, "Error: X.C1").outcome is expected
+    assert judge(changed, [NEAREST]).outcome is Outcome.CONFORMS
+    assert judge(changed, [moved(9)]).outcome is Outcome.DEVIATES
 
 
 ENGINES = """
