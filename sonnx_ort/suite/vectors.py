@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
@@ -35,13 +36,13 @@ from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.source import draft_of
-from sonnx_ort.reading import json_of, parsed_json
+from sonnx_ort.reading import parsed_json
 from sonnx_ort.suite import engines
 from sonnx_ort.suite.applied import Array
 from sonnx_ort.suite.cases import RULES_WITHOUT_CASES, UNBROKEN, Case
 from sonnx_ort.suite.documents import LEFT_OUT
 from sonnx_ort.suite.entries import described
-from sonnx_ort.suite.places import DAMAGES, Place, Put, filling, opened
+from sonnx_ort.suite.places import AGAIN, DAMAGES, Place, Put, filling, opened
 from sonnx_ort.versions import VERSION
 
 MANIFEST = "manifest.json"
@@ -267,9 +268,9 @@ def _entries(folder: Path, place: Place) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = document["cases"]
         usable = bool(entries) and all(map(_is_usable, entries))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise SonnxError(f"'{path}' is damaged: {error!r}; {_AGAIN}") from error
+        raise SonnxError(f"'{path}' is damaged: {error!r}; {AGAIN}") from error
     if not usable:
-        raise SonnxError(f"'{path}' is damaged: it has no cases, or one that is none; {_AGAIN}")
+        raise SonnxError(f"'{path}' is damaged: it has no cases, or one that is none; {AGAIN}")
     return entries
 
 
@@ -277,17 +278,16 @@ def _document(path: Place) -> Any:
     """The manifest as it is read.
 
     Raises:
-        SonnxError: It is no JSON, or damaged in an archive.
+        SonnxError: It cannot be read, is too large, damaged, or no JSON.
     """
-    if isinstance(path, Path):
-        return json_of(path)
     try:
-        return parsed_json(path.read_bytes().decode(), f"'{path}'")
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror}; {AGAIN}") from error
     except (*DAMAGES, UnicodeDecodeError) as error:
-        raise SonnxError(f"'{path}' is damaged: {error}; {_AGAIN}") from error
+        raise SonnxError(f"'{path}' is damaged: {error}; {AGAIN}") from error
+    return parsed_json(text, f"'{path}'")
 
-
-_AGAIN = "write the suite again, with `sonnx-ort suite -o FOLDER`"
 
 _ID = re.compile(r"(computed|refused)/\w+/\d+")
 _FILE = re.compile(r"model\.onnx|(input|output|lowest|highest|any)_\d+\.pb")
@@ -328,13 +328,13 @@ def _require_written(path: Place, digest: str) -> None:
     try:
         found = _digest(path.read_bytes())
     except FileNotFoundError as error:
-        raise SonnxError(f"'{path}' is missing; {_AGAIN}") from error
+        raise SonnxError(f"'{path}' is missing; {AGAIN}") from error
     except OSError as error:
-        raise SonnxError(f"'{path}' cannot be read: {error.strerror}; {_AGAIN}") from error
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror}; {AGAIN}") from error
     except DAMAGES as error:
-        raise SonnxError(f"'{path}' is damaged: {error}; {_AGAIN}") from error
+        raise SonnxError(f"'{path}' is damaged: {error}; {AGAIN}") from error
     if found != digest:
-        raise SonnxError(f"'{path}' is damaged: it is not what the manifest names; {_AGAIN}")
+        raise SonnxError(f"'{path}' is damaged: it is not what the manifest names; {AGAIN}")
 
 
 def _read(folder: Place, entry: Mapping[str, Any]) -> Vector:
@@ -345,8 +345,7 @@ def _read(folder: Place, entry: Mapping[str, Any]) -> Vector:
         for path in paths:
             beginning, _, number = path.stem.rpartition("_")
             if beginning == stem:
-                tensor = onnx.TensorProto.FromString(path.read_bytes())
-                found[int(number)] = tensor.name, numpy_helper.to_array(tensor)
+                found[int(number)] = _tensor(path)
         return dict(sorted(found.items()))
 
     bits = entry["expectation"].get("compare") == "bits"
@@ -360,6 +359,23 @@ def _read(folder: Place, entry: Mapping[str, Any]) -> Vector:
     feeds = dict(tensors("input").values())
     (model,) = (path for path in paths if path.name == _MODEL)
     return Vector(entry, model.read_bytes(), feeds, tuple(results))
+
+
+def _tensor(path: Place) -> tuple[str, Array]:
+    """The name and the elements of a tensor, which it has in itself.
+
+    Raises:
+        SonnxError: It is none, or names a file for its elements.
+    """
+    try:
+        tensor = onnx.TensorProto.FromString(path.read_bytes())
+        elsewhere = tensor.data_location == onnx.TensorProto.EXTERNAL
+        elements = np.empty(0) if elsewhere else numpy_helper.to_array(tensor)
+    except (DecodeError, KeyError, TypeError, ValueError) as error:
+        raise SonnxError(f"'{path}' is no tensor: {error}; {AGAIN}") from error
+    if elsewhere:
+        raise SonnxError(f"'{path}' has its elements in another file; {AGAIN}")
+    return tensor.name, elements
 
 
 class Outcome(enum.StrEnum):

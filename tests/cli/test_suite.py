@@ -62,7 +62,7 @@ def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_install
     first, second = done.stdout.splitlines()
     assert first.endswith(" cases in 'vectors'")
     assert second == (
-        "82 cases are left out, because their results need python-flint: Exp 47, Pow 35. To write "
+        "79 cases are left out, because their results need python-flint: Exp 46, Pow 33. To write "
         "them too: pip install python-flint"
     )
 

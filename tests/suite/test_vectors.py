@@ -1,5 +1,6 @@
 """The files: ONNX's own folders, a manifest, the same bytes each time, and small."""
 
+import hashlib
 import json
 import shutil
 import zipfile
@@ -285,6 +286,34 @@ def test_damaged_file_of_a_case_is_named(
         f"'{path}' is damaged: it is not what the manifest names; write the suite again, with "
         "`sonnx-ort suite -o FOLDER`"
     )
+
+
+def external() -> bytes:
+    tensor = onnx.TensorProto(name="A", data_type=1, dims=[2])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    return tensor.SerializeToString()
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (external(), "' has its elements in another file; "),
+    (b"\xff", "' is no tensor: Error parsing message"),
+    (onnx.TensorProto(data_type=1, dims=[1 << 40], raw_data=b"1234").SerializeToString(),
+     "' is no tensor: cannot reshape array of size 1 into shape (1099511627776,); "),
+    (onnx.TensorProto(data_type=77).SerializeToString(), "' is no tensor: 77; "),
+])  # fmt: skip
+def test_file_that_has_no_elements_is_named_though_the_manifest_has_its_digest(
+    suite: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
+    (entry,) = (each for each in listed(suite) if each["id"] == "computed/div_int32/0")
+    place = tmp_path / "computed" / "div_int32"
+    shutil.copytree(suite / "computed" / "div_int32", place)
+    (place / "test_data_set_0" / "input_0.pb").write_bytes(content)
+    entry["files"]["input_0.pb"] = hashlib.sha256(content).hexdigest()
+    (tmp_path / MANIFEST).write_text(json.dumps({"cases": [entry]}))
+    with pytest.raises(SonnxError) as refused:
+        next(vectors(tmp_path))
+    assert str(refused.value).startswith(f"'{place / 'test_data_set_0' / 'input_0.pb'}{message}")
 
 
 @pytest.fixture(scope="module")
