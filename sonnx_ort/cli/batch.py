@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from sonnx_ort.cli.settings import is_folder
 from sonnx_ort.errors import SonnxError, printable
+from sonnx_ort.obligations.report import ContractFile
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import Choices
@@ -143,6 +144,7 @@ class ModelToCheck:
         rules: The ids of the rules to be reported.
         settings: The file with settings that was used; empty if there is none.
         forecast: Whether to find out what `conform` fixes.
+        contract_file: The file of the contract; None if there is none.
     """
 
     name: str
@@ -150,6 +152,7 @@ class ModelToCheck:
     rules: frozenset[str] = frozenset(RULES)
     settings: str = ""
     forecast: bool = True
+    contract_file: ContractFile | None = None
 
 
 def check_models(
@@ -220,4 +223,5 @@ def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
             report = check(source, wanted.choices, forecast=wanted.forecast)
     except SonnxError as error:
         return CheckedModel(name, None, str(error))
-    return CheckedModel(name, replace(report, settings=wanted.settings), graph=graph)
+    report = replace(report, settings=wanted.settings, contract_file=wanted.contract_file)
+    return CheckedModel(name, report, graph=graph)

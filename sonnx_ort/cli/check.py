@@ -21,6 +21,7 @@ from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcomm
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.evidence.record import digest
 from sonnx_ort.files import (
     Transfer,
     check_place,
@@ -29,7 +30,7 @@ from sonnx_ort.files import (
     write_model,
 )
 from sonnx_ort.loading.source import read
-from sonnx_ort.obligations.report import Report, RulesOf, selected_rules
+from sonnx_ort.obligations.report import ContractFile, Report, RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
@@ -183,6 +184,7 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
         own["forecast"],
+        ContractFile(str(file), digest(Path(file))) if (file := own["contract"]) else None,
     )
 
 

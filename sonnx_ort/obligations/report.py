@@ -188,6 +188,14 @@ class NewViolations:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ContractFile:
+    """The file of a contract: its name as it was given, and its SHA-256."""
+
+    name: str
+    sha256: str
+
+
 FORMAT = "sonnx_ort.report/1"
 """Name and version of the JSON format; an incompatible change increments the version."""
 
@@ -214,6 +222,7 @@ class Report:
         premises: What the model was conformed for, each as a clause; runs that do not keep it have
             other results than its original.
         new_violations: What `conform` would violate anew, if `check` found out what it fixes.
+        contract_file: The file of the contract; None if there is none, or it is not known.
     """
 
     demands: Demands
@@ -226,6 +235,7 @@ class Report:
     backend: str = "python"
     premises: tuple[str, ...] = ()
     new_violations: NewViolations = field(default_factory=NewViolations)
+    contract_file: ContractFile | None = None
 
     @property
     def edition(self) -> Edition:
@@ -367,7 +377,7 @@ class Report:
 
     def to_document(self) -> dict[str, object]:
         """Return the content of `to_json` as dictionaries and lists."""
-        new = self.new_violations
+        new, contract_file = self.new_violations, self.contract_file
         return {
             "format": FORMAT,
             "model": {"sha256": self.identity.sha256, "opsets": dict(self.identity.opsets)},
@@ -377,6 +387,7 @@ class Report:
             "backend": self.backend,
             "operators": sorted(self.demands.operators),
             "contract": contract_document(self.demands.contract),
+            **({"contract_file": dataclasses.asdict(contract_file)} if contract_file else {}),
             **({"premises": list(self.premises)} if self.premises else {}),
             "settings": self.settings or None,
             "ok": self.ok,

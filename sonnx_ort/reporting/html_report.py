@@ -10,6 +10,7 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
+from sonnx_ort.reporting.contract_table import contract_table
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.text_report import findings_by_rule, reach
@@ -128,7 +129,8 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
             filters=_FILTERS,
             symbols=_symbols(report),
         ),
-        sections={
+        sections=_contract(report)
+        | {
             "Operators of the model": _coverage(report),
             "Findings": _findings(report.findings),
         },
@@ -189,7 +191,7 @@ def _not_covered(report: Report) -> Iterator[str]:
 
 
 def _facts(report: Report, graph: str) -> dict[str, str]:
-    known, identity = report.operands, report.identity
+    known, identity, contract = report.operands, report.identity, report.contract_file
     opsets = (f"{domain or 'default'} {version}" for domain, version in identity.opsets.items())
     return {
         "Nodes": f"{sum(coverage.nodes for coverage in report.coverage):,}",
@@ -198,6 +200,8 @@ def _facts(report: Report, graph: str) -> dict[str, str]:
         "Operators": name_operators(report.demands.operators),
         "Backend": report.backend,
         "Settings": report.settings,
+        "Contract": contract.name if contract else "",
+        "SHA-256 of the contract": contract.sha256 if contract else "",
         "Conformed for": "; ".join(report.premises),
         "Graph": graph,
         "Operands": f"the rank is known for {known.known_rank:,} of {known.count:,}, all sizes for "
@@ -206,6 +210,12 @@ def _facts(report: Report, graph: str) -> dict[str, str]:
         "Opsets": ", ".join(opsets),
         "Versions": ", ".join(f"{name} {version}" for name, version in identity.versions.items()),
     }
+
+
+def _contract(report: Report) -> dict[str, str]:
+    """What the contract says, if there is one: the proofs rest on it."""
+    contract = report.demands.contract
+    return {"Contract": contract_table(contract)} if contract else {}
 
 
 def _symbols(report: Report) -> str:
