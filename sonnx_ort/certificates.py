@@ -37,6 +37,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, contract_document
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.progress import followed
 from sonnx_ort.terms.operand import Operand
 
 _MOST_ELEMENTS = 64
@@ -66,7 +67,10 @@ def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
     names = [tensor.name for tensor in graph.initializer]
     # An initializer may be the default of an input.
     yield from _steps_of(dict.fromkeys((*(each.name for each in graph.input), *names)), model)
-    for node in graph.node:
+    nodes: Iterable[onnx.NodeProto] = graph.node
+    if graph is model.proto.graph:
+        nodes = followed(nodes, "following proofs at nodes", len(graph.node))
+    for node in nodes:
         for body in bodies_of(node):
             yield from candidates(body, model)
         yield from _steps_of(filter(None, node.output), model)

@@ -25,6 +25,7 @@ from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import check
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.progress import watched_by
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
 
 DELAY = 2.0
@@ -33,7 +34,7 @@ DELAY = 2.0
 
 @contextmanager
 def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
-    """Show the progress of a loop until the block ends.
+    """Show the progress of a loop, and of the work of each step, until the block ends.
 
     Yields:
         A function to call with the name of each step before it is done.
@@ -49,10 +50,16 @@ def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
     )
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task("", total=total, completed=-1)
+    inner = bar.add_task("", visible=False)
+
+    def watch(work: str, done: int, parts: int) -> None:
+        bar.update(inner, description=work, completed=done, total=parts, visible=True)
+
     timer = threading.Timer(DELAY, bar.start)
     timer.start()
     try:
-        yield lambda name: bar.update(task, description=printable(name), advance=1)
+        with watched_by(watch):
+            yield lambda name: bar.update(task, description=printable(name), advance=1)
     finally:
         timer.cancel()
         # The timer may be starting the display at this moment.

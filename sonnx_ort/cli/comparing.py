@@ -318,6 +318,7 @@ def audit(
     Exit status 0: all results are exact, admitted or not known; 1: a result is outside the admitted
     error; 2: unusable input.
     """
+    from sonnx_ort.cli.batch import working_on
     from sonnx_ort.evidence.making import check_place_of_record
 
     if output != STANDARD:
@@ -325,7 +326,8 @@ def audit(
         refuse_model(Path(output), model, read(model).proto)
     if record is not None:
         check_place_of_record(record, read(model).proto, model)
-    made = audit_model(model, read_values(inputs), **choices)
+    with working_on(str(model), quiet=quiet):
+        made = audit_model(model, read_values(inputs), **choices)
     made = replace(made, settings=str(context.obj.settings.path or ""))
     if record is not None:
         _record(made, model, record, choices)

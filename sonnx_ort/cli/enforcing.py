@@ -335,6 +335,7 @@ def certify(
     Exit status 0: everything proved of nodes and values is certified, or the certificate is
     accepted; 1: something is not certified, or the certificate is rejected; 2: unusable input.
     """
+    from sonnx_ort.cli.batch import working_on
     from sonnx_ort.file_api import certify as certify_model
 
     if (output is None) is (check is None):
@@ -352,7 +353,8 @@ def certify(
         return
     check_place(output)
     refuse_model(output, model, read(model).proto)
-    made = certify_model(model, **choices)
+    with working_on(str(model), quiet=quiet):
+        made = certify_model(model, **choices)
     write_text(output, made.to_json())
     certified, missing = len(made.obligations), len(made.uncertified)
     count = f"{certified:,} of {certified + missing:,} proved obligations of nodes and values"

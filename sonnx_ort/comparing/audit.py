@@ -50,6 +50,7 @@ from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
+from sonnx_ort.progress import followed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 
@@ -288,7 +289,10 @@ class _Auditor:
 
     def audit(self, graph: Observation) -> None:
         """Audit each node of a graph."""
-        for step in graph.steps():
+        steps: Iterable[Step] = graph.steps()
+        if not graph.path:
+            steps = followed(steps, "auditing nodes", len(graph.model.graph.node))
+        for step in steps:
             if self._saved is not None and not graph.path:
                 self._saved.save(step)
             if self._bounds is not None and not graph.path:

@@ -49,6 +49,7 @@ from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.progress import followed
 from sonnx_ort.terms.operand import Operand
 
 _FILES = (constants, quantized, slices, convolutions, recurrent, powers, products, broadcasts)
@@ -195,7 +196,8 @@ class Round:
             # A decomposition removes a node, with all that its branches hold.
             present = set(every_node(self.model.graph))
             nodes = tuple(node for node in nodes if node.target.node in present)
-        made += [self._change(examined, names, conversions) for examined in nodes]
+        changing = followed(nodes, "changing nodes", len(nodes))
+        made += [self._change(examined, names, conversions) for examined in changing]
         return [change for change in made if change is not None]
 
     def _tell_sizes(self, names: ValueNames) -> Iterator[Made]:

@@ -32,6 +32,7 @@ from sonnx_ort.profile.graph import GR1, GRAPH
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
+from sonnx_ort.progress import followed
 
 
 def coverage(model: ir.Model, operators: Collection[str]) -> tuple[Coverage, ...]:
@@ -232,7 +233,8 @@ def _examine_in_order(
     by_node = {target.node: target for target in profiled}
     passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
-    for node in every_node(model.graph):
+    every = tuple(every_node(model.graph))
+    for node in followed(every, "applying rules to nodes", len(every)):
         if node not in by_node:
             passed.visit(node)
             continue

@@ -16,6 +16,7 @@ from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.cli.batch import progress
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.progress import followed
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.terminal import WIDTH
@@ -424,6 +425,17 @@ def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) ->
     text = shown(terminal=True, delay=0, monkeypatch=monkeypatch)
     assert "first.onnx" in text
     assert "0/2" in text
+
+
+def test_work_on_one_model_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DELAY", 0)
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, force_interactive=True, width=80)
+    with progress(1, console) as step:
+        step("model.onnx")
+        for _ in followed(range(5), "auditing nodes", 5):
+            time.sleep(0.1)
+    assert re.search(r"[1-4]/5\x1b\[0m auditing nodes", written.getvalue())
 
 
 @pytest.mark.parametrize(("terminal", "delay"), [(True, 60), (False, 0)])
