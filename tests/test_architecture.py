@@ -59,8 +59,8 @@ conformity: arguments assumptions backends comparing conforming errors files loa
     options pipeline profile runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile terms
     value_files
-reporting: comparing conforming conformity enforcing errors kernel loading obligations options
-    oracle pipeline profile suite terms
+reporting: comparing conforming conformity enforcing errors evidence kernel loading obligations
+    options oracle pipeline profile suite terms
 """
 """Each room, and the rooms that it may import."""
 

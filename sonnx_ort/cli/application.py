@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "rewrite": "Write a model that enforces the profile in every run.",
     "contract": "Propose what the inputs of a model may be, for a person to judge.",
     "verify": "Compare a model with its evidence record.",
+    "show": "Show an evidence record or a certificate as a page that prints.",
     "run": "Run a model once with the profile enforced, and show its outputs.",
     "diff": "Run two models, and show where their values first differ.",
     "repeat": "Run a model in many ways, and show whether it computes the same bits in each.",

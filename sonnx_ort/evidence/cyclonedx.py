@@ -83,6 +83,16 @@ def fulfilment(obligation: Document, *, checked: bool, fixed: bool = False) -> F
             return Fulfilment.IN_RUN if checked else Fulfilment.LEFT
 
 
+def fulfilments(record: Record) -> list[Fulfilment]:
+    """How each obligation of the original of a record is met, in their order."""
+    checked = record.checked_in_runs()
+    fixed = {place for mending in record.mendings for place in mending.places()}
+    return [
+        fulfilment(o, checked=rule_and_place(o) in checked, fixed=rule_and_place(o) in fixed)
+        for o in record.original.obligations
+    ]
+
+
 Json = dict[str, object]
 
 NAMESPACE = "sonnx_ort:"
@@ -166,12 +176,8 @@ def _tool(name: str, version: str) -> Json:
 
 def _declarations(record: Record) -> Json:
     obligations = record.original.obligations
-    checked = record.checked_in_runs()
     fixed = {place: n for n, m in enumerate(record.mendings, 1) for place in m.places()}
-    ways = [
-        fulfilment(o, checked=rule_and_place(o) in checked, fixed=rule_and_place(o) in fixed)
-        for o in obligations
-    ]
+    ways = fulfilments(record)
     changed = _changes_by_place(record.changes)
     evidence = list(_documents(record))
     claims = []

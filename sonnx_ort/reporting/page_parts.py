@@ -56,6 +56,66 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A page of text alone, without a graph and without a script.
+
+    Attributes:
+        kind: What it is.
+        name: What it is of.
+        state: The state that determines how the verdict is shown.
+        verdict: The verdict; the first line is the largest.
+        counts: How many entries are in which state.
+        facts: What was looked at and with what, by name.
+        sections: What follows, in HTML, by its title.
+    """
+
+    kind: str
+    name: str
+    state: NodeState
+    verdict: tuple[str, ...]
+    counts: Iterable[tuple[NodeState | None, str]]
+    facts: Mapping[str, str]
+    sections: Mapping[str, str]
+
+    def render(self) -> str:
+        """The page in one file."""
+        style = _asset("page.css")
+        return Template(_asset("document.html")).substitute(
+            title=to_html(f"{self.verdict[0]}: {self.name}"),
+            kind=self.kind,
+            name=to_html(self.name),
+            style=style,
+            style_digest=_digest(style),
+            verdict=_lines_of(self.verdict),
+            verdict_state=self.state,
+            verdict_sign=sign(self.state),
+            counts="".join(_signed(state, text) for state, text in self.counts),
+            facts=_facts(self.facts),
+            sections=_sections(self.sections),
+        )
+
+
+def _lines_of(verdict: tuple[str, ...]) -> str:
+    first, *others = verdict
+    return "".join(
+        (f'<p class="word">{prose(first)}</p>', *(f"<p>{prose(other)}</p>" for other in others))
+    )
+
+
+def _facts(facts: Mapping[str, str]) -> str:
+    """The facts that there are, as a list of definitions."""
+    return "".join(
+        f"<div><dt>{to_html(name)}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
+        for name, value in facts.items()
+        if value
+    )
+
+
+def _sections(sections: Mapping[str, str]) -> str:
+    return "".join(f"<section><h2>{title}</h2>{html}</section>" for title, html in sections.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What one page shows. Texts are escaped here, except where HTML is asked for.
 
@@ -118,11 +178,7 @@ class Page:
             verdict_sign=sign(self.state),
             counts="".join(_signed(state, text) for state, text in self.counts),
             notices="".join(f'<p class="notice">{prose(text)}</p>' for text in self.notices),
-            facts="".join(
-                f"<div><dt>{to_html(name)}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
-                for name, value in self.facts.items()
-                if value
-            ),
+            facts=_facts(self.facts),
             legend="".join(
                 _signed(state, words if state else f"without a sign: {words}")
                 for state, words in self.words.items()
@@ -137,10 +193,7 @@ class Page:
             symbols=listing.symbols,
             columns="".join(f'<th scope="col">{column}</th>' for column in listing.columns),
             rows=listing.rows,
-            sections="".join(
-                f"<section><h2>{title}</h2>{html}</section>"
-                for title, html in self.sections.items()
-            ),
+            sections=_sections(self.sections),
             data="".join(
                 f'<script type="application/json" id="{name}">{_as_data(document)}</script>'
                 for name, document in self.data.items()
@@ -150,8 +203,7 @@ class Page:
         )
 
     def _verdict(self) -> str:
-        first, *others = self.verdict
-        lines = [f'<p class="word">{prose(first)}</p>', *(f"<p>{prose(o)}</p>" for o in others)]
+        lines = [_lines_of(self.verdict)]
         if self.worst is not None:
             lines.append(
                 f'<p class="worst">Worst: {node_button(self.worst.place, self.worst.key)} '

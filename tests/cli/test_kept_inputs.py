@@ -179,6 +179,7 @@ OTHER_PATHS = {
     "repeat contract", "diff inputs", "diff data", "diff contract", "diff saved", "suite folder",
     "diff save", "audit save_values", "suite output",  # a new folder
     "run model", "run inputs", "run waivers", "run contract", "run output_dir",  # as listed above
+    "show file", "show output",  # see test_show.py
     "self-check output",  # it reads no file that is named
 }  # fmt: skip
 """The other parameters that are paths: of commands that write no file, and folders to write."""
