@@ -19,10 +19,11 @@ from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
-from sonnx_ort.oracle.meaning import MOVED, meaning_of
+from sonnx_ort.oracle.meaning import meaning_of, moved_operands, moves
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices, tensor
 from sonnx_ort.oracle.origins import PARTS, measured_parts
+from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 
@@ -132,6 +133,8 @@ _PER_ELEMENT = 16
 _MOST_READS = 200_000
 """How many elements of values that the run has not are computed at most for one node."""
 
+_ANY_OF_THEM = "the document leaves open which elements it takes"
+
 OF_SHAPES = frozenset({"Shape", "Size"})
 """The operators that read no elements."""
 
@@ -179,9 +182,11 @@ def _cost(audited: Audited) -> int:
 
 
 def _moves_floats(audited: Audited) -> bool:
-    tensors = (audited.operands, audited.results[:1])
-    floats = all(any(x is not None and is_float(x) for x in some) for some in tensors)
-    return floats and audited.computed_operator in MOVED
+    operator = audited.computed_operator
+    if not moves(operator, attributes_of(audited.node)):
+        return False
+    made_floats = any(x is not None and is_float(x) for x in audited.results[:1])
+    return made_floats and bool(moved_operands(operator, audited.operands))
 
 
 class _Admitted:
@@ -258,15 +263,21 @@ class _Admitted:
         numbers = list(audited.operands)
         # Padding that is no operand has the number 0.
         attributes = {**attributes_of(audited.node), "value": 0}
-        floats = {k: x for k, x in enumerate(numbers) if x is not None and is_float(x)}
+        moved = moved_operands(audited.computed_operator, numbers)
+        for k, (name, x) in enumerate(zip(audited.node.input, numbers, strict=False)):
+            if k not in moved and x is not None and is_float(x) and name in audited.recomputed:
+                raise ValueError(f"the run has no value '{name}', which decides what is moved")
+        floats = {k: x for k in moved if (x := numbers[k]) is not None}
         starts, size = {}, 1
         for k, operand in floats.items():
             starts[k] = size
             numbers[k] = np.arange(size, size + operand.size).reshape(operand.shape)
             size += operand.size
         node = Node(audited.version, attributes, tuple(numbers), self._edition)
-        moved = _defined(meaning_of(audited.computed_operator, node))
-        origins = moved[position].nearest.ravel()[places]
+        result = _defined(meaning_of(audited.computed_operator, node))[position]
+        if not result.is_single:
+            raise ValueError(_ANY_OF_THEM)
+        origins = result.nearest.ravel()[places]
         padding = attributes_of(audited.node).get("value", 0)
         found: dict[int, Any] = {0: next(iter(floats.values())).dtype.type(padding)}
         wanted = np.unique(origins)
@@ -320,6 +331,8 @@ def _elements_or_balls(result: Result) -> Array:
     admitted = result.admitted
     if isinstance(admitted, Enclosure) and admitted.anything.any():
         raise ValueError("every value is admitted")
+    if isinstance(admitted, Copies) and not result.is_single:
+        raise ValueError(_ANY_OF_THEM)
     if not isinstance(admitted, Enclosure) or (result.is_single and not result.has_either_zero):
         return result.nearest
     ball = ball_type()

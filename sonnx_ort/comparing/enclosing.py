@@ -25,7 +25,7 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.oracle.balls import NotFollowedError, ball_type, ends, has_flint, precisely
-from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, followed, operations
+from sonnx_ort.oracle.meaning import FOLLOWED, followed, moves, operations
 from sonnx_ort.oracle.node import (
     ELEMENT_TYPES,
     Node,
@@ -51,10 +51,10 @@ _ROUND_TO_INTEGERS = frozenset({"QuantizeLinear", "ConvInteger"})
 _MAKE_FLOATS = frozenset({"Cast", "DequantizeLinear"})
 """The operators whose balls are floats where their operands are integers."""
 
-_TAKE_UNCERTAIN_INTEGERS = MOVED | {
-    *("ArgMax", "Cast", "ConvInteger", "DequantizeLinear", "Max", "MaxPool", "Min", "Relu")
-}
-"""The operators that are the same for integers as for the reals."""
+_TAKE_UNCERTAIN_INTEGERS = frozenset(
+    ("ArgMax", "Cast", "ConvInteger", "DequantizeLinear", "Max", "MaxPool", "Min", "Relu")
+)
+"""The operators that are the same for integers as for the reals, as those that only move them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,10 @@ class Enclosing:
         if not name:
             return
         self._arrays[name] = result
-        of_integers = node.op_type in _ROUND_TO_INTEGERS
+        first = self._arrays.get(next(iter(node.input), ""))
+        of_integers = node.op_type in _ROUND_TO_INTEGERS or (
+            node.op_type == "Resize" and first is not None and first.dtype.kind in "iu"
+        )
         passed = node.op_type not in _MAKE_FLOATS and self._uncertain.intersection(node.input)
         if are_balls(result) and (of_integers or passed):
             self._uncertain.add(name)
@@ -198,11 +201,12 @@ class Enclosing:
         named = _named(node)
         if node.domain not in STANDARD_DOMAINS or node.op_type not in FOLLOWED or bodies_of(node):
             raise NotFollowedError(f"{named}: the operator is not followed")
-        if node.op_type not in _TAKE_UNCERTAIN_INTEGERS:
+        attributes = attributes_of(node)
+        if node.op_type not in _TAKE_UNCERTAIN_INTEGERS and not moves(node.op_type, attributes):
             for name in self._uncertain.intersection(node.input):
                 raise NotFollowedError(f"{named}: the integers of '{name}' are not certain")
         operands = tuple(self._arrays[name] if name else None for name in node.input)
-        applied = Node(self._versions[STANDARD_DOMAIN], attributes_of(node), operands)
+        applied = Node(self._versions[STANDARD_DOMAIN], attributes, operands)
         try:
             self._operations += operations(node.op_type, applied)
             if self._operations > self._limit:

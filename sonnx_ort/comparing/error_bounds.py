@@ -27,7 +27,7 @@ from sonnx_ort.comparing.observing import Step
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Undefined
 from sonnx_ort.oracle.elementwise import bound_of_tangent
-from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
+from sonnx_ort.oracle.meaning import FOLLOWED, meaning_of, moved_operands, moves
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
@@ -291,13 +291,16 @@ def _bound_of_node(
         # Below 2^-1010 a bound of doubles could be rounded to 0.
         smallest = max(2.0**binary.smallest_exponent, 2.0**-1010)
         return compute(_Read(doubles, tuple(errors), 2.0**-binary.precision, smallest)), source
-    if operator in MOVED and any(map(_is_float, operands)):
-        moved = [
-            error if operand is not None and _is_float(operand) else operand
-            for operand, error in zip(audited.operands, errors, strict=True)
-        ]
+    if moves(operator, audited.applied.attributes) and any(map(_is_float, operands)):
+        places = moved_operands(operator, audited.operands)
+        pairs = zip(audited.operands, errors, strict=True)
+        moved = [error if k in places else operand for k, (operand, error) in enumerate(pairs)]
+        if any(error.any() for k, error in enumerate(errors) if k not in places):
+            raise _NoBoundError(f"{audited.label} is told by a number that may be off")
         made = meaning_of(operator, replace(audited.applied, operands=tuple(moved)))
         if isinstance(made, Undefined):
             raise _NoBoundError(f"{audited.label} has no result: {made.reason}")
+        if not made[position].is_single:
+            raise _NoBoundError(f"the document of {audited.label} leaves its elements open")
         return made[position].nearest, _MOVES
     raise _NoBoundError(f"no document bounds the error of {audited.label}")

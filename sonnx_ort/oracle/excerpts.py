@@ -9,7 +9,7 @@ Operators that only move elements are not cut: they are compared as a whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -18,7 +18,10 @@ import numpy as np
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Array, Indices, Operands
+from sonnx_ort.oracle.resizing import PART, interpolates, resized_shape, window_of
 from sonnx_ort.oracle.results import NotDefinedError
+from sonnx_ort.oracle.scattering import reduces, updated_places
+from sonnx_ort.oracle.transposed import products_of, spread_of
 from sonnx_ort.oracle.windows import patches, windows_of
 
 Choose = Callable[[Array, int], Indices]
@@ -229,6 +232,47 @@ def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         yield _excerpt(node, result, place, reads)
 
 
+def _convolved_back(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a ConvTranspose, each a row of elements by a column of weights."""
+    x, w, spread = node.operand(0), node.operand(1), spread_of(node)
+    outputs = w.shape[1] * node.integer("group", 1)
+    result = _first(found, x.shape[0], outputs, *spread.counts)
+    ones = [1] * len(spread.kernel)
+    for place in choose(result, 2 * x.shape[1] * prod(spread.kernel)):
+        index = np.unravel_index(place, result.shape)
+        elements, weights = products_of(node, spread, index)
+        reads = [elements.reshape(1, -1, *ones), weights.reshape(-1, 1, *ones), index[1].reshape(1)]
+        yield _excerpt(node, result, place, reads[: len(node.operands)])
+
+
+def _resized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a Resize, each made of a window; one that only moves elements is not cut."""
+    if not interpolates(node.attributes):
+        yield from _whole(node, found, choose)
+        return
+    result = _first(found, *resized_shape(node))
+    others = [None for _ in node.operands[1:]]
+    for place in choose(result, 2 << result.ndim):
+        window, part = window_of(node, np.unravel_index(place, result.shape))
+        yield _excerpt(node, result, place, [window, *others], {**node.attributes, PART: part})
+
+
+def _scattered(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a ScatterND, each with its updates; one that only moves elements is not cut."""
+    if not reduces(node.attributes):
+        yield from _whole(node, found, choose)
+        return
+    result = _first(found, *node.operand(0).shape)
+    updated = updated_places(node)
+    for place in choose(result, 2):
+        updates = np.flatnonzero(updated == place)
+        indices = np.zeros((updates.size, 1), np.int64)
+        excerpt = _excerpt(
+            node, result, place, [place.reshape(1), None, updates], node.attributes, (1,)
+        )
+        yield replace(excerpt, operands=[excerpt.operands[0], indices, excerpt.operands[2]])
+
+
 def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a MaxPool, each a window of the elements that are not padding."""
     x = node.operand(0)
@@ -341,7 +385,10 @@ _CUTS: Mapping[str, Cut] = {
     "Gemm": _gemm,
     "Conv": _convolved,
     "ConvInteger": _convolved,
+    "ConvTranspose": _convolved_back,
     "MaxPool": _pooled,
+    "Resize": _resized,
+    "ScatterND": _scattered,
     "Softmax": _lines,
     "ArgMax": lambda node, found, choose: _along(node, found, choose, [node.integer("axis", 0)]),
     "GRU": _steps,

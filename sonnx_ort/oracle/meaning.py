@@ -29,6 +29,9 @@ from sonnx_ort.oracle import (
     products,
     quantization,
     recurrent,
+    resizing,
+    scattering,
+    transposed,
     windows,
 )
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
@@ -87,6 +90,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "ConstantOfShape": _moving(layout.constant_of_shape, lambda node: prod(node.known(0).tolist())),
     "Conv": Operation(products.convolve, products.multiplications_of_windows, 1),
     "ConvInteger": Operation(products.convolve_integers, products.multiplications_of_windows, 10),
+    "ConvTranspose": Operation(transposed.convolve_back, transposed.multiplications),
     "DequantizeLinear": Operation(quantization.dequantize_linear, size_of_first, 10),
     "Dropout": _moving(layout.dropout),
     "Erf": _of_onnx(elementwise.elementwise("Erf"), size_of_first),
@@ -114,6 +118,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "ReduceSum": _reduction(windows.total, 13),
     "ReduceSumSquare": _reduction(windows.sum_of_squares, 18),
     "Reshape": _moving(layout.reshape, since=1),
+    "Resize": _moving(
+        resizing.resize, resizing.elements_read, unless=resizing.interpolates, moved=(0,)
+    ),
+    "ScatterND": _moving(scattering.scatter, unless=scattering.reduces, moved=(0, 2)),
     "Shape": _moving(layout.shape, lambda _: 0, 1),
     "Sin": _elementwise("Sin"),
     "Slice": _moving(layout.cut, since=1),
@@ -136,7 +144,7 @@ FOLLOWED = frozenset(OPERATIONS)
 """The operators that are followed, some of them for integers and bools only."""
 
 MOVED = frozenset(name for name, operation in OPERATIONS.items() if operation.moves)
-"""The operators that only move elements."""
+"""The operators that only move elements, some of them for some attributes only."""
 
 _OF_ONNX = frozenset(name for name, operation in OPERATIONS.items() if operation.of_onnx)
 
@@ -146,6 +154,19 @@ SIGNS: Mapping[str, SignsOfZeros] = {
     **SIGNS_OF_ZEROS,
 }
 """Which signs of zeros are decided, of each operator that may give floats."""
+
+
+def moves(operator: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether a node of an operator only moves elements."""
+    operation = OPERATIONS.get(operator)
+    return operation is not None and operation.only_moves(attributes)
+
+
+def moved_operands(operator: str, operands: Operands) -> list[int]:
+    """The places of the operands whose floats a node that only moves elements moves."""
+    named = OPERATIONS[operator].moved
+    given = enumerate(operands) if named is None else ((k, operands[k]) for k in named)
+    return [k for k, operand in given if operand is not None and is_float(operand)]
 
 
 def meaning(
@@ -260,7 +281,7 @@ def _followed(operator: str, node: BallNode) -> tuple[Array, ...]:
         and len(node.given()) > 1
     ):
         raise NotFollowedError(f"it is not followed before version {_BROADCAST_LATE}")
-    if not operation.moves or any(map(are_balls, node.given())):
+    if not operation.only_moves(node.attributes) or any(map(are_balls, node.given())):
         operands = (balls(o) if o is not None and is_float(o) else o for o in node.operands)
         node = replace(node, operands=tuple(operands))
     return tuple(map(_array, operation.compute(node)))
@@ -305,7 +326,7 @@ def meaning_of(
     if not of_balls and operator in COMPUTED:
         return meaning(operator, node.version, node.attributes, node.operands, node.edition)
     try:
-        if not of_balls and operator in MOVED | _OF_ONNX:
+        if not of_balls and (moves(operator, node.attributes) or operator in _OF_ONNX):
             return tuple(_finished(operator, each) for each in OPERATIONS[operator].compute(node))
         known = node.operands if given is None else given
         result_type = _type_of_results(operator, node.attributes, known)
@@ -357,6 +378,8 @@ def _type_of_results(
         case "QuantizeLinear":
             zero = operands[2] if len(operands) > 2 else None
             return ElementType.UINT8 if zero is None else ELEMENT_TYPES.get(zero.dtype)
+        case "Resize":
+            return None if operands[0] is None else ELEMENT_TYPES.get(operands[0].dtype)
     for operand in (*operands, attributes.get("value")):
         dtype = getattr(operand, "dtype", None)
         element_type = None if dtype is None else ELEMENT_TYPES.get(dtype)

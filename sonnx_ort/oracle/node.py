@@ -381,6 +381,8 @@ class Operation:
         exact: Whether integers and bools are computed of a `BallNode` too.
         of_onnx: Whether a `Node` is computed by the document of ONNX, as no document of SONNX has
             the operator.
+        unless: Which attributes make a node compute elements, too, of an operator that moves them.
+        moved: The places of the operands whose elements are moved; None for all that have floats.
     """
 
     compute: Compute
@@ -389,6 +391,12 @@ class Operation:
     moves: bool = False
     exact: bool = False
     of_onnx: bool = False
+    unless: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    moved: tuple[int, ...] | None = None
+
+    def only_moves(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether a node with these attributes only moves elements."""
+        return self.moves and not self.unless(attributes)
 
 
 def broadcast(*arrays: Array) -> Sequence[Array]:

@@ -13,7 +13,7 @@ results reach from -0 to 0; `zeros` has the documents.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from math import ceil
@@ -191,17 +191,39 @@ class Admitted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Results that have the bits of `elements`, because the operator only moves elements."""
+    """Results that have the bits of elements of operands, because the operator only moves them.
+
+    Attributes:
+        elements: The elements that the documents choose, or one of those that they may choose.
+        others: Further elements that may be in the place of one, by its flat index, where the
+            documents leave the choice open.
+    """
 
     elements: Array
+    others: Mapping[int, Array] = field(default_factory=dict)
 
     def admits(self, found: Array) -> Mask:
-        """Which results have these bits."""
+        """Which results have the bits of an admitted element."""
+        admitted = self.chosen(found)
+        flat = found.ravel()
+        for place, others in self.others.items():
+            admitted.flat[place] |= bool(_same_bits(others, flat[place : place + 1]).any())
+        return admitted
+
+    def chosen(self, found: Array) -> Mask:
+        """Which results have the bits of `elements`."""
         require_form(found, self.elements)
-        if found.dtype.kind in "OUS":
-            return equal_elements(found, self.elements)
-        bits = [_bits(each) for each in (found, self.elements)]
-        return np.asarray(bits[0] == bits[1], np.bool_)
+        return _same_bits(found, self.elements)
+
+    def farthest(self) -> npt.NDArray[Any]:
+        """How many units the farthest admitted element is away; -1 for one at no distance."""
+        away = np.zeros(self.elements.size, object)
+        flat = self.elements.ravel()
+        for place, others in self.others.items():
+            nearest = np.broadcast_to(flat[place], others.shape)
+            units = exactly(nearest).units(others)
+            away[place] = -1 if (units < 0).any() else max(units.tolist(), default=0)
+        return away.reshape(self.elements.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +266,8 @@ class Result:
 
         Zeros of both signs are one number.
         """
+        if isinstance(self.admitted, Copies):
+            return not self.admitted.others
         if not isinstance(self.admitted, Enclosure):
             return True
         return bool(equal_elements(self.admitted.lowest, self.admitted.highest).all())
@@ -265,7 +289,7 @@ class Result:
         """
         require_form(found, self.nearest)
         if isinstance(self.admitted, Copies):
-            return self.admitted.admits(found) & ~self.undefined
+            return self.admitted.chosen(found) & ~self.undefined
         same = equal_elements(found, self.nearest) & ~self.undefined
         if not isinstance(self.admitted, Enclosure):
             return same
@@ -313,6 +337,8 @@ class Result:
             pairs = zip(self.nearest.ravel().tolist(), self.admitted.sets, strict=True)
             farthest = [max(abs(each - nearest) for each in chosen) for nearest, chosen in pairs]
             return np.array(farthest, object).reshape(found.shape)
+        if isinstance(self.admitted, Copies) and self.admitted.others:
+            return self.admitted.farthest()
         if not isinstance(self.admitted, Enclosure) or found.dtype.kind in "OUS":
             return np.zeros(found.shape, np.int64)
         with np.errstate(invalid="ignore"):
@@ -337,6 +363,12 @@ def apart(one: Array, other: Array) -> npt.NDArray[np.uint64]:
     # Modulo 2^64 the difference of the larger and the smaller is exact.
     larger, smaller = np.maximum(one, other), np.minimum(one, other)
     return np.asarray(larger.astype(np.uint64) - smaller.astype(np.uint64))
+
+
+def _same_bits(one: Array, other: Array) -> Mask:
+    if one.dtype.kind in "OUS":
+        return equal_elements(one, other)
+    return np.asarray(_bits(one) == _bits(other), np.bool_)
 
 
 def _bits(elements: Array) -> Array:
@@ -485,6 +517,11 @@ def exactly(nearest: Array, undefined: Mask | None = None, reason: str = "") -> 
     return Result(nearest, between(nearest, nearest), undefined, EXACT, said)
 
 
-def copied(elements: Array) -> Result:
-    """A result that has the bits of elements of the operands."""
-    return Result(elements, Copies(elements), np.zeros(elements.shape, np.bool_))
+_ANY_OF_THEM = "any of several elements, for the document leaves the choice open"
+
+
+def copied(elements: Array, others: Mapping[int, Array] | None = None) -> Result:
+    """A result that has the bits of elements of the operands, or of others at some flat indices."""
+    nothing = np.zeros(elements.shape, np.bool_)
+    bound = _ANY_OF_THEM if others else EXACT
+    return Result(elements, Copies(elements, others or {}), nothing, bound)

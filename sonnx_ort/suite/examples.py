@@ -143,6 +143,8 @@ FITTING: Mapping[str, str] = {
     "Conv": f"X (1, 3, 5, 5), W (6, 3, 3, 3), B (6,), group=1, {_WINDOWS.format(3)}",
     "ConvInteger": "X (1, 3, 5, 5), W (6, 3, 3, 3), x_zero_point 3, w_zero_point 2, group=1, "
     + _WINDOWS.format(3),
+    "ConvTranspose": f"X (1, 2, 3, 3), W (2, 3, 2, 2), B (3,), group=1, "
+    f"output_padding=[0, 0], {_WINDOWS.format(2)}",
     "DequantizeLinear": "X (2, 3), x_scale 0.5, x_zero_point 3, axis=1, block_size=0",
     "Div": "A (2, 3), B [[1, 2, 3], [4, 5, 6]]",
     "Erf": "X (2, 3)",
@@ -173,6 +175,9 @@ FITTING: Mapping[str, str] = {
     "ReduceMean": "X (2, 3, 4), A [1], keepdims=1, noop_with_empty_axes=0",
     "ReduceSum": "X (2, 3, 4), A [1], keepdims=1, noop_with_empty_axes=0",
     "Reshape": "X (2, 3), S [3, 2], allowzero=0",
+    "Resize": "X (1, 2, 3, 4), roi [], roi left out, scales [1.0, 1.0, 2.0, 2.0], "
+    'mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric"',
+    "ScatterND": "X (4, 3), I [[2], [0]], U (2, 3)",
     "Slice": "X (4, 5), starts [0, 1], ends [4, 5], axes [0, 1], steps [1, 2]",
     "Softmax": "X (2, 3), axis=1",
     "Softplus": "X (2, 3)",

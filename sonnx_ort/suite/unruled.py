@@ -42,6 +42,7 @@ UNRULED: Mapping[str, Operator] = {
     each.name: each
     for each in (
         _of_onnx("ConstantOfShape", "S", types=_S),
+        _of_onnx("ConvTranspose", "X", "W", "B", families=_FLOATS),
         _of_onnx("Erf", "X", families=_FLOATS),
         _of_onnx("Expand", "X", "S", types=_S),
         _of_onnx(
@@ -57,6 +58,12 @@ UNRULED: Mapping[str, Operator] = {
         _of_onnx("Pad", "X", "P", "C", "A", types={"P": "int64", "A": "int64"}),
         _of_onnx("ReduceMean", "X", "A", types={"A": "int64"}, families=_FLOATS),
         _of_onnx("ReduceSum", "X", "A", types={"A": "int64"}),
+        _of_onnx(
+            "Resize",
+            *("X", "roi", "scales", "sizes"),
+            types={"roi": "float", "scales": "float", "sizes": "int64"},
+        ),
+        _of_onnx("ScatterND", "X", "I", "U", types={"I": "int64"}),
         _of_onnx("Softplus", "X", families=_FLOATS),
         _of_onnx("Split", "X", "S", types=_S),
         _of_onnx("Transpose", "X"),

@@ -44,6 +44,20 @@ ATTRIBUTES: Mapping[str, Sequence[str]] = {
         "dilations=[2, 2]",
         "W (3, 1, 3, 3), group=3",
     ),
+    "ConvTranspose": (
+        "strides=[2, 2]",
+        "strides=[2, 1], output_padding=[1, 0]",
+        "pads=[1, 1, 1, 1]",
+        "pads=[1, 0, 0, 1]",
+        "dilations=[2, 2]",
+        "W (2, 3, 1, 3), kernel_shape=[1, 3]",
+        "W (2, 1, 2, 2), B (2,), group=2",
+        "B left out",
+        'pads left out, auto_pad="SAME_UPPER", W (2, 3, 3, 3), kernel_shape=[3, 3], strides=[2, 2]',
+        'pads left out, auto_pad="SAME_LOWER", W (2, 3, 3, 3), kernel_shape=[3, 3], strides=[2, 2]',
+        'pads left out, auto_pad="VALID"',
+        "pads left out, strides=[2, 2], output_shape=[5, 5]",
+    ),
     "Expand": ("S [1]", "X (3,), S [2, 1]", "X (1, 1), S [0, 3]"),
     "Flatten": ("axis=0", "axis=2", "axis=-1", "axis=-2"),
     "GRU": (
@@ -88,6 +102,58 @@ ATTRIBUTES: Mapping[str, Sequence[str]] = {
         "A [], noop_with_empty_axes=1",
     ),
     "ReduceSum": ("keepdims=0", "A [0, 2]", "A [-1]", "A left out", "A [], noop_with_empty_axes=1"),
+    "Resize": (
+        'nearest_mode="ceil", coordinate_transformation_mode="half_pixel"',
+        'nearest_mode="round_prefer_floor", coordinate_transformation_mode="half_pixel"',
+        'nearest_mode="round_prefer_ceil", coordinate_transformation_mode="asymmetric"',
+        'nearest_mode="round_prefer_floor", coordinate_transformation_mode="asymmetric"',
+        "scales [1.0, 1.0, 0.5, 0.5]",
+        "scales left out, sizes [1, 2, 6, 2], sizes an initializer",
+        (
+            "scales left out, sizes [6, 2], sizes an initializer, "
+            'axes=[2, 3], keep_aspect_ratio_policy="not_larger"'
+        ),
+        (
+            "scales left out, sizes [6, 2], sizes an initializer, "
+            'axes=[2, 3], keep_aspect_ratio_policy="not_smaller"'
+        ),
+        "scales [0.5, 2.0], axes=[-1, -2]",
+        'mode="linear", coordinate_transformation_mode="half_pixel"',
+        'mode="linear", coordinate_transformation_mode="asymmetric"',
+        (
+            'mode="linear", coordinate_transformation_mode="pytorch_half_pixel", '
+            "scales left out, sizes [1, 2, 1, 9], sizes an initializer"
+        ),
+        (
+            'mode="linear", coordinate_transformation_mode="align_corners", '
+            "scales left out, sizes [1, 2, 5, 7], sizes an initializer"
+        ),
+        (
+            'mode="linear", coordinate_transformation_mode="half_pixel_symmetric", '
+            "scales [1.0, 1.0, 2.5, 0.75]"
+        ),
+        (
+            'mode="linear", coordinate_transformation_mode="tf_crop_and_resize", scales left out, '
+            "sizes [1, 2, 5, 3], sizes an initializer, extrapolation_value=7.5, "
+            "roi [0.0, 0.0, 0.25, 0.5, 1.0, 1.0, 0.75, 1.5]"
+        ),
+        'mode="cubic", coordinate_transformation_mode="half_pixel"',
+        'mode="cubic", coordinate_transformation_mode="half_pixel", cubic_coeff_a=-0.5',
+        'mode="cubic", coordinate_transformation_mode="half_pixel", exclude_outside=1',
+        (
+            'mode="cubic", coordinate_transformation_mode="align_corners", '
+            "scales left out, sizes [1, 2, 5, 7], sizes an initializer"
+        ),
+    ),
+    "ScatterND": (
+        "I [[1, 2], [3, 0], [0, 1]], U (3,)",
+        "I [[-1], [1]]",
+        "I [[[0, 0], [1, 1]], [[2, 2], [3, 0]]], U (2, 2)",
+        'reduction="add", I [[2], [2]]',
+        'reduction="mul", I [[2], [2]]',
+        'reduction="max", I [[2], [2]]',
+        'reduction="min", I [[2], [2]]',
+    ),
     "Slice": (
         "starts [3, 4], ends [0, 0], steps [-1, -2]",
         "starts [0, 1], ends [4, 3], steps [1, 1]",
@@ -114,6 +180,16 @@ STRUCTURES: Mapping[str, Sequence[str]] = {
     ),
     "Conv": ("X (2, 3, 5, 5)", "X (1, 3, 3, 3)", "X (1, 3, 3, 7)", "X (0, 3, 5, 5)"),
     "ConvInteger": ("X (2, 3, 5, 5)", "X (1, 3, 3, 3)", "X (1, 3, 3, 7)"),
+    "ConvTranspose": (
+        "X (2, 2, 3, 3)",
+        "X (1, 2, 1, 1)",
+        "X (1, 2, 3, 7)",
+        "X (0, 2, 3, 3)",
+        (
+            "X (1, 2, 4), W (2, 3, 2), dilations=[1], kernel_shape=[2], pads=[0, 0], strides=[1], "
+            "output_padding=[0]"
+        ),
+    ),
     "DequantizeLinear": ("X (2, 1, 3, 2)", "X (0, 3)", "X (1, 1)"),
     "Erf": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "Flatten": ("X (), axis=0", "X (5,), axis=0", "X (2, 1, 3, 2), axis=2", "X (0, 3)"),
@@ -142,6 +218,13 @@ STRUCTURES: Mapping[str, Sequence[str]] = {
     "Not": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "QuantizeLinear": ("X (2, 1, 3, 2)", "X (0, 3)", "X (1, 1)"),
     "Reshape": ("X (), S [1, 1]", "X (1,), S []", "X (6,)", "X (2, 1, 3, 1)", "X (0, 3), S [0, 0]"),
+    "Resize": ("X (4,), scales [2.0]", "X (2, 3), scales [2.0, 3.0]", "X (1, 2, 0, 4)"),
+    "ScatterND": (
+        "X (5,), I [[2], [0]], U (2,)",
+        "X (2, 1, 3, 2), I [[1, 0], [0, 0]], U (2, 3, 2)",
+        "I (0, 1), U (0, 3)",
+        "X (0, 3), I (0, 1), U (0, 3)",
+    ),
     "Shape": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "Slice": (
         "X (5,), starts [1], ends [4], axes [0], steps [1]",
@@ -210,6 +293,13 @@ PROPERTIES: Mapping[str, Mapping[str, Sequence[str]]] = {
             "X (1, 3, 5, 5) of [6, 1, 5, 4], W (6, 3, 3, 3) of [1, -2, 3], B (6,) of [0]",
         )
     },
+    "ConvTranspose": {
+        "linear: the last result is the sum of the others": (
+            "X (1, 2, 3, 3) of [1, 2, 3, 4], W (2, 3, 2, 2) of [1, -2, 3], B (3,) of [0]",
+            "X (1, 2, 3, 3) of [5, -1, 2, 0], W (2, 3, 2, 2) of [1, -2, 3], B (3,) of [0]",
+            "X (1, 2, 3, 3) of [6, 1, 5, 4], W (2, 3, 2, 2) of [1, -2, 3], B (3,) of [0]",
+        )
+    },
     "MatMul": {
         "linear: the last result is the sum of the others": (
             "A [[1, 2, 3], [4, 5, 6]], B (3, 4) of [1, 2, 3]",
@@ -275,6 +365,10 @@ _ALL_DISTINCT: Mapping[str, str] = {
     "Gather": "X (3, 4) of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], I [[2, 0]]",
     "Gemm": "A [[1, 2, 3], [4, 5, 6]], B [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]",
     "MatMul": "A [[1, 2, 3], [4, 5, 6]], B [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]",
+    "Resize": "X (1, 1, 4, 4) of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], "
+    "scales [1.0, 1.0, 0.5, 0.5]",
+    "ScatterND": "X (4, 3) of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], "
+    "U (2, 3) of [21, 22, 23, 24, 25, 26]",
     "Softmax": "X [[1, 2, 3], [4, 6, 8]]",
 }
 """What gives distinct results where distinct elements of the first operand may not."""

@@ -158,12 +158,13 @@ FUNCTIONS |= {"Softplus", "Tanh"}
 MODEL = """
 (float[2, 3] x, float[3, 2] y, float[1, 1, 4, 4] image, float[1, 1, 3, 3] kernel, int32[4] i,
  int32[4] j, bool[4] p, bool[4] q, uint8[1, 1, 4, 4] bytes, float[2] vector, float[2] spread,
- float[2, 1, 4] sequence, float[1, 8, 4] w, float[1, 8, 2] r,
+ float[1, 3] row, float[2, 1, 4] sequence, float[1, 8, 4] w, float[1, 8, 2] r,
  float[1, 6, 4] v, float[1, 6, 2] s)
 => (float[2, 3] out)
 <float zero = {0}, float one = {1}, float tenth = {0.1}, uint8 middle = {3},
  float[2] positive = {1, 2}, int64[2] places = {2, -1}, int64[1] flat = {-1},
  int64[2] twice = {2, 2},
+ int64[1, 1] spots = {1}, int64[4] double = {1, 1, 8, 6},
  int64[4] around = {1, 0, 0, 2}, int64[1] first = {0}, int64[1] last = {1}>
 {
     a1 = Abs(x)            a2 = Ceil(x)          a3 = Clip(x, zero, one)  a4 = Floor(x)
@@ -195,6 +196,8 @@ MODEL = """
     k1 = Acos(x)           k2 = Exp(x)           k3 = Log(a1)             k4 = Pow(a1, x)
     k5 = Sigmoid(x)        k6 = Sin(x)           k7 = Softmax(x)          k8 = Tanh(x)
     k9, k10, k11 = LSTM<hidden_size = 2>(sequence, w, r)
+    l1 = ConvTranspose(image, kernel)            l2 = ScatterND(x, spots, row)
+    l3 = Resize<mode = "linear">(image, , , double)
     m1 = Cos(x)            m2 = Erf(x)           m3 = Gelu(x)
     m4 = LayerNormalization(y, vector)           m5 = HardSwish(x)
     m6 = Softplus(x)       m7, m8 = GRU<hidden_size = 2>(sequence, v, s)
