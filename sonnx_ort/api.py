@@ -24,6 +24,7 @@ from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions,
 from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+from sonnx_ort.unenforced import warn_of_unenforced
 
 
 @checked_arguments
@@ -109,7 +110,8 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
             modified.
         **options: See `RewriteOptions`.
 
-    Warns of a model that this installation cannot run, for want of the compiled kernels.
+    Warns of a model that this installation cannot run, for want of the compiled kernels, and
+    without `operators` of a model with other operators that have rules.
 
     Returns:
         The rewritten model: an `onnx_ir.Model` if one was given, otherwise an `onnx.ModelProto`.
@@ -128,6 +130,7 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
     with collector_paused():
         enforced = enforce(model, choices)
         warn_unless_runnable(enforced)
+        warn_of_unenforced(enforced)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 

@@ -204,12 +204,20 @@ class Certificate:
         uncertified: The obligations that are proved without it.
         unknown: Of a certificate with an enforced model, the obligations that are left to guards
             of which the checker knows no form.
+        by_file: Of a certificate of one model, how many obligations are proved that the file alone
+            decides; no certificate has them.
     """
 
     content: dict[str, Any]
     obligations: tuple[Obligation, ...]
     uncertified: tuple[Uncertified, ...]
     unknown: tuple[Uncertified, ...] = ()
+    by_file: int = 0
+
+    @property
+    def beyond(self) -> int:
+        """How many obligations of one model it proves that the analysis leaves to runs."""
+        return len(self.content["obligations"]) - len(self.obligations)
 
     def to_json(self) -> str:
         """The certificate as the text of a file, with a step in a line."""
@@ -249,6 +257,7 @@ class Proofs:
         self._traced: Traced | None = None
         self._reason = ""
         self._contract = examination.report.demands.contract
+        self._proved = sum(o.status is Status.PROVED for o in examination.report.enforced)
         self._names: dict[ir.Value, str] = {}
         try:
             self._traced = Traced.of(proto, self._contract)
@@ -318,7 +327,9 @@ class Proofs:
     def certificate(self, sha256: str) -> Certificate:
         """The certificate of the model alone."""
         made = {**self._head(sha256, self._needed), "obligations": self._concluded}
-        return Certificate(made, tuple(self._certified), tuple(self.uncertified))
+        certified, uncertified = tuple(self._certified), tuple(self.uncertified)
+        by_file = self._proved - len(certified) - len(uncertified)
+        return Certificate(made, certified, uncertified, by_file=by_file)
 
     def certificate_of_enforced(
         self, sha256: str, enforced: onnx.ModelProto, content: bytes, demands: Demands

@@ -28,7 +28,7 @@ from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, RewriteOptions, choose_demands
+from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions, choose_demands
 from sonnx_ort.pipeline import (
     apply,
     certified_if_asked_for,
@@ -40,6 +40,7 @@ from sonnx_ort.pipeline import (
 )
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import EditionChoice
+from sonnx_ort.unenforced import warn_of_unenforced
 
 
 @checked_arguments
@@ -47,7 +48,7 @@ def certify(
     model: str | os.PathLike[str],
     *,
     edition: EditionChoice = "typed",
-    operators: OperatorsChoice = DEFAULT,
+    operators: OperatorsChoice = PROFILE,
     contract: ContractSource = NO_CONTRACT,
 ) -> Certificate:
     """Certify the obligations of a model that are proved.
@@ -55,7 +56,8 @@ def certify(
     Args:
         model: The path of the model.
         edition: "typed" or "preliminary".
-        operators: The operators whose obligations are certified, as for `rewrite`.
+        operators: The operators whose obligations are certified, as for `rewrite`; the whole
+            profile by default.
         contract: What values may be, as for `rewrite`. The certificate names it, and says what
             holds in every run whose values keep it.
 
@@ -167,6 +169,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             texts.append((Path(record), cyclonedx(made)))
     write_model(proto, content, source, target, transfer, *texts)
     warn_unless_runnable(enforced)
+    warn_of_unenforced(enforced)
     return made_certificate
 
 

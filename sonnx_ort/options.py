@@ -174,9 +174,10 @@ class RewriteOptions(TypedDict, total=False):
             shape violate the profile.
         operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
             "elementwise", "profile" (all operators, and the rules on graphs), or names, in a string
-            separated by commas or in any iterable; a hyphen leaves a name out. `check` reports on
-            all operators. "Graph.finite" demands that no output is NaN or infinite,
-            "Graph.finite_values" the same of every value that a node computes.
+            separated by commas or in any iterable; a hyphen leaves a name out. Without it, or with
+            None, these are Div, Sub and Broadcast, and a warning names other operators of the model
+            that have rules. `check` reports on all operators. "Graph.finite" demands that no output
+            is NaN or infinite, "Graph.finite_values" the same of every value that a node computes.
         backend: "python": custom operators, which need `sonnx_ort.register`. "native": guards of
             standard operators in front of the nodes, which ONNX Runtime runs from 1.23 on.
             "compiled": custom operators in a library that any language registers, and guards where
@@ -198,7 +199,7 @@ class RewriteOptions(TypedDict, total=False):
 
     edition: EditionChoice
     broadcast: BroadcastChoice
-    operators: OperatorsChoice
+    operators: OperatorsChoice | None
     backend: BackendChoice
     make_explicit: bool
     conform: bool
@@ -218,6 +219,8 @@ class Choices:
         conform: Whether to change the model first so that it violates less.
         certified: Whether only what is certified counts as proved.
         by_default: Whether the backend is that of the installation, because none was chosen.
+        operators_by_default: Whether the operators are Div, Sub and Broadcast because none were
+            chosen.
     """
 
     demands: Demands
@@ -227,13 +230,14 @@ class Choices:
     conform: bool = False
     certified: bool = False
     by_default: bool = False
+    operators_by_default: bool = False
 
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice
         cls,
         edition: str = "typed",
         broadcast: str = "reject",
-        operators: str | Iterable[str] = DEFAULT,
+        operators: str | Iterable[str] | None = None,
         backend: str | None = None,
         *,
         make_explicit: bool = False,
@@ -247,14 +251,16 @@ class Choices:
         Raises:
             SonnxError: A value is not one of the choices, or the file cannot be used.
         """
+        chosen = DEFAULT if operators is None else operators
         return cls(
-            choose_demands(edition, broadcast, operators, contract),
+            choose_demands(edition, broadcast, chosen, contract),
             choose_backend(backend),
             make_explicit,
             read_waivers(waivers),
             conform,
             certified,
             by_default=backend is None,
+            operators_by_default=operators is None,
         )
 
     def with_certificate(self) -> "Choices":

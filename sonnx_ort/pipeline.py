@@ -49,7 +49,7 @@ from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.obligations.premises import Premises, premises_of
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.obligations.report import Coverage, Extent, Report
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (
     record_waivers,
@@ -146,6 +146,7 @@ class Enforced:
         original: The model as it was given.
         rests_on_numbers: Whether something is proved by floats that a kernel computes, so that a
             session may let only some optimizers act.
+        passed_over: Operators with rules that it does not enforce, because none were chosen.
     """
 
     model: ir.Model
@@ -155,6 +156,7 @@ class Enforced:
     folder: Path | None
     original: onnx.ModelProto
     rests_on_numbers: bool = False
+    passed_over: tuple[Coverage, ...] = ()
 
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external.
@@ -441,7 +443,16 @@ def apply(planned: Planned) -> Enforced:
         model.folder,
         model.proto,
         rests_on_numbers,
+        _passed_over(planned.examined),
     )
+
+
+def _passed_over(examined: Examined) -> tuple[Coverage, ...]:
+    """The operators with rules that no one chose to leave out; whoever rewrote a model did."""
+    if examined.loaded.rewritten or not examined.loaded.choices.operators_by_default:
+        return ()
+    coverage = examined.examination.report.coverage
+    return tuple(each for each in coverage if each.extent is Extent.NOT_ASKED_FOR)
 
 
 def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:

@@ -36,6 +36,7 @@ from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
+from sonnx_ort.reporting.next_steps import GivenOptions
 from sonnx_ort.reporting.text_report import overviews, statistics, text_reports
 from sonnx_ort.reporting.viewers import annotated
 
@@ -117,6 +118,7 @@ def check(
     by_rule: bool,
     jobs: int,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Report where a model violates the profile, without running it.
@@ -139,7 +141,7 @@ def check(
     with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
         drawn = report_format is ReportFormat.HTML
         checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
-    done = Check(checked, fail_on, alone=names == models and len(names) == 1)
+    done = Check(checked, fail_on, names == models and len(names) == 1, given)
     _print_unusable(done)
     done = replace(done, models=with_waivers(wanted, checked, waived))
     if record is not None:

@@ -4,10 +4,7 @@ Three runs of bundled models, without the profile and with it. Each without the 
 in a process of its own, since one of them ends it.
 """
 
-import os
-import shlex
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +19,7 @@ from rich.text import Text
 from sonnx_ort import models
 from sonnx_ort.backends import Backend, choose_backend, require_runnable
 from sonnx_ort.cli.options import command, examples, flag, subcommand
-from sonnx_ort.cli.output import ExitStatus, say
+from sonnx_ort.cli.output import ExitStatus, say, say_next
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Outcome
 from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import (
@@ -35,6 +32,7 @@ from sonnx_ort.models import (
 )
 from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import enforce
+from sonnx_ort.reporting.next_steps import shell
 from sonnx_ort.reporting.terminal import in_columns, wrapped
 
 SCENES = (
@@ -115,7 +113,8 @@ def demo(backend: Backend | None, every: bool) -> None:
     say(f"backend: {chosen}")
     if short := sum(row.short for row in rows):
         say(f"{short} errors without the shapes and values that the python backend adds")
-    typer.echo(f"\nnext: {next_command()}")
+    typer.echo()
+    say_next(next_command())
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -126,8 +125,7 @@ def next_command() -> str:
     called, found = shutil.which(sys.argv[0]), shutil.which(command)
     if called and Path(called).stem == command and not (found and Path(called).samefile(found)):
         command = _from_here(Path(called))
-    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
-    return join([command, "check", _from_here(models.path("normalization_broadcast"))])
+    return shell([command, "check", _from_here(models.path("normalization_broadcast"))])
 
 
 def _from_here(file: Path) -> str:

@@ -2,12 +2,13 @@
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.cli.options import (
     OUTPUT,
     PATH,
@@ -21,14 +22,24 @@ from sonnx_ort.cli.options import (
     shapes_by_name,
     subcommand,
 )
-from sonnx_ort.cli.output import ExitStatus, say
+from sonnx_ort.cli.output import ExitStatus, say, say_next
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, check_place, is_stream, refuse_model, write_text
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
+from sonnx_ort.reporting.next_steps import (
+    GivenOptions,
+    after_certificate,
+    after_conform,
+    after_rewrite,
+    after_verify,
+    command_line,
+    file_word,
+)
 
 if TYPE_CHECKING:
+    from sonnx_ort.certificates import Certificate
     from sonnx_ort.obligations.obligation import Obligation
 
 app = subcommand()
@@ -58,7 +69,7 @@ app = subcommand()
         "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
-        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators Div,Sub",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --certificate c.json",
     ),
 )
@@ -68,11 +79,12 @@ def rewrite(
     record: Path | None,
     certificate: Path | None,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Write a model that enforces the profile in every run.
 
-    By default this covers every Div and Sub; --operators profile covers the whole profile.
+    This covers the whole profile, unless --operators names fewer operators.
     """
     from sonnx_ort.cli.batch import working_on
     from sonnx_ort.file_api import rewrite_file
@@ -87,11 +99,10 @@ def rewrite(
         but = f", except for the violations that '{waivers}' waives" if waivers else ""
         demanded = _demanded(choices["operators"])
         say(f"{output}: written; it enforces {demanded} in every run{but}", *written)
-        if _needs_optimizers_off(output):
-            say(f"   {_OPTIMIZERS_OFF}", *written)
+        if needs := _needs(output):
+            say(f"  {needs}", *written, whole=True)
         if record is not None:
-            compared = f"`sonnx-ort verify {output} {record}` compares it"
-            say(f"{record}: written; {compared}", *written)
+            say(f"{record}: written", *written)
         if certified is not None:
             proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
             unknown = len(certified.unknown)
@@ -100,29 +111,29 @@ def rewrite(
             say(f"{certificate}: written; {by}", *written)
     for warning in caught:
         say(f"sonnx-ort: {warning.message}", err=True)
+    if not quiet and not is_stream(output):
+        say_next(after_rewrite(model, output, record, certificate, given))
 
 
-_OPTIMIZERS_OFF = (
-    "its proofs rest on numbers: a plain session has to switch off the optimizers that its "
-    "metadata names in sonnx_ort.optimizers"
-)
+def _needs(written: Path) -> str:
+    """What a session of a written model needs; nothing if the model is as it was.
 
-
-def _needs_optimizers_off(written: Path) -> bool:
-    """Whether a plain session of a written model must switch optimizers off for its proofs.
-
-    No session of the python backend is plain: `register` makes it. What went to a device or a pipe
-    cannot be read again.
+    What went to a device or a pipe cannot be read again.
     """
-    if is_stream(written):
-        return False
-    import onnx
-
     from sonnx_ort.enforcing.record import read_enforcement
+    from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, names_needed_off
 
-    model = onnx.load(written, load_external_data=False)
-    found = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
-    return found is not None and found.rests_on_numbers and found.backend != "python"
+    if is_stream(written):
+        return ""
+    found = read_enforcement({e.key: e.value for e in read(written).proto.metadata_props})
+    if found is None:
+        return ""
+    if found.backend is Backend.PYTHON:
+        return "a plain session needs `sonnx_ort.register(options)`, which adds custom operators"
+    names = ";".join(names_needed_off(rests_on_numbers=found.rests_on_numbers))
+    option = f"the session option {DISABLED_OPTIMIZERS} = {names}"
+    library = "the library `sonnx_ort.kernels_library()`, and "
+    return f"a plain session needs {library if found.backend is Backend.COMPILED else ''}{option}"
 
 
 def _demanded(operators: str) -> str:
@@ -250,6 +261,7 @@ def conform(
     force: bool,
     external_data: Transfer,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Fix violations of the profile; results keep their bits.
@@ -285,6 +297,8 @@ def conform(
             written = not (strict and conformed.remaining)
             done = "written" if written else "not written"
             say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
+            if written and not is_stream(output):
+                say_next(after_conform(output, given))
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -324,6 +338,7 @@ def certify(
     enforced: Path | None,
     verbose: bool,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Write a certificate of what is proved, which a small program checks again.
@@ -349,6 +364,7 @@ def certify(
         accepted = _accepted(model, check, enforced)
         if not quiet:
             say(f"{check}: accepted: {accepted}")
+            say_next(after_certificate(model, given) if enforced is None else "")
     if output is None:
         return
     check_place(output)
@@ -356,17 +372,47 @@ def certify(
     with working_on(str(model), quiet=quiet):
         made = certify_model(model, **choices)
     write_text(output, made.to_json())
-    certified, missing = len(made.obligations), len(made.uncertified)
-    count = f"{certified:,} of {certified + missing:,} proved obligations of nodes and values"
-    lines = [f"{output}: written; {count}"]
-    for each in made.uncertified if verbose else ():
-        obligation = each.obligation
-        rule = obligation.rule.id
-        lines.append(f"{obligation.place}: {rule} is not certified: {each.reason}")
-    for line in () if quiet else lines:
+    for line in () if quiet else _certified(made, output, choices["operators"], every=verbose):
         say(line, output)
+    if not quiet and made.obligations and not is_stream(output):
+        checking = (file_word(model), "--check", file_word(output))
+        say_next(command_line("certify", *checking, given=given))
     if made.uncertified:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _certified(made: "Certificate", written: Path, operators: str, *, every: bool) -> Iterator[str]:
+    """What a certificate says, in lines; `every` adds what it does not certify."""
+    from sonnx_ort.reporting.verdict import counted
+
+    certified, missing = len(made.obligations), len(made.uncertified)
+    if certified + missing:
+        count = f"{certified:,} of {certified + missing:,} proved obligations of nodes and values"
+    else:
+        count = f"nothing to certify: {_nothing_proved(operators)}"
+    beyond = f", and {made.beyond:,} that `check` leaves to runs" if made.beyond else ""
+    yield f"{written}: written; {count}{beyond}"
+    if made.by_file:
+        rules = counted(made.by_file, "proved rule")
+        verb = "is" if made.by_file == 1 else "are"
+        yield f"  {rules} on the graph, which the file alone decides, {verb} in no certificate"
+    for each in made.uncertified if every else ():
+        obligation = each.obligation
+        rule = obligation.rule.id
+        yield f"{obligation.place}: {rule} is not certified: {each.reason}"
+
+
+def _nothing_proved(operators: str) -> str:
+    from sonnx_ort.options import choose_operators, name_operators
+    from sonnx_ort.profile.catalog import WHOLE_PROFILE
+
+    chosen = choose_operators(operators)
+    if chosen >= WHOLE_PROFILE:
+        return "no rule of a node or value is proved"
+    return (
+        f"no rule of the operators {name_operators(chosen)} is proved; --operators {PROFILE} "
+        "covers all"
+    )
 
 
 def _accepted(model: Path, certificate: Path, enforced: Path | None) -> str:
@@ -418,5 +464,19 @@ def verify(
     verification = verify_file(model, record, original=original)
     for line in () if quiet else verification.lines():
         say(line)
+    if not quiet and verification.kept:
+        say_next(_running(model))
     if not verification.kept:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _running(model: Path) -> str:
+    """The command that runs a model, if it is enforced; one with waivers needs their file."""
+    from sonnx_ort.enforcing.record import read_enforcement
+    from sonnx_ort.obligations.waiving import recorded_waivers
+
+    metadata = {entry.key: entry.value for entry in read(model).proto.metadata_props}
+    found = read_enforcement(metadata)
+    if found is None or recorded_waivers(metadata):
+        return ""
+    return after_verify(model, found.demands.edition)

@@ -21,9 +21,10 @@ from sonnx_ort.cli.settings import CommandWithSettings, Given
 from sonnx_ort.comparing.limits import SECONDS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, refuse_inputs, same_file
-from sonnx_ort.options import DEFAULT
+from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.next_steps import GivenOptions
 from sonnx_ort.value_files import read_value
 
 Read = TypeVar("Read")
@@ -240,7 +241,7 @@ OPTIONS: Mapping[str, Option] = {
         "The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' (all "
         "operators, and the rules on graphs), or names separated by commas; -NAME leaves one out.",
         metavar="NAMES",
-        default=DEFAULT,
+        default=PROFILE,
         completes=completion.OPERATORS,
     ),
     "backend": option(
@@ -300,6 +301,27 @@ OPTIONS: Mapping[str, Option] = {
 _CONTEXT = "context"
 """The parameter with the context of a command, which has its settings."""
 
+_GIVEN = "given"
+"""The parameter with the options of the command line, for a function that says what is next."""
+
+
+def _words(context: typer.Context) -> GivenOptions:
+    """The options that the command line gives, as words."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name)
+        if source is None or source.name != "COMMANDLINE" or each.param_type_name == "argument":
+            continue
+        name, value = max(each.opts, key=len), context.params[each.name]
+        match value:
+            case bool():
+                found[each.name] = (name,)
+            case list() | tuple():
+                found[each.name] = tuple(word for one in value for word in (name, str(one)))
+            case _:
+                found[each.name] = (name, str(value))
+    return found
+
 
 def _keep_files(options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
     """Check that no file to write is one that the command reads, or another one to write.
@@ -346,6 +368,21 @@ def _say_premises(model: str | Path | None) -> None:
         say(f"sonnx-ort: {model} was conformed for {each}", err=True)
 
 
+def _enforced_before(context: typer.Context, model: Path) -> str | None:
+    """The operators of a model that is enforced, if neither a command nor settings name any."""
+    from sonnx_ort.loading.source import read
+    from sonnx_ort.options import name_operators
+    from sonnx_ort.pipeline import claimed_enforcement
+
+    given = context.obj
+    if "operators" not in given.open or "operators" in given.of(str(model)):
+        return None
+    with suppress(SonnxError):  # the command itself says what is wrong with the model
+        claim = claimed_enforcement(read(model).proto)
+        return None if claim is None else name_operators(claim.demands.operators)
+    return None
+
+
 def command(
     app: typer.Typer,
     *shared: str,
@@ -364,7 +401,8 @@ def command(
         own: Its other options, by the names of parameters. Parameters with types for typer are
             such options, too.
         settings: Whether a file with settings gives what the command line omits.
-        rewrites: Whether the command to type next is printed if the model is rejected.
+        rewrites: Whether the command enforces a model: the command to type next is printed if it is
+            rejected, and one that is enforced keeps its operators unless others are named.
         **defaults: More names in `OPTIONS`, with defaults of this command.
     """
     common = {name: OPTIONS[name] for name in shared}
@@ -382,15 +420,22 @@ def command(
             shown = "Show the value of each option and where it comes from, and exit."
             options["show_settings"] = flag(shown, "--show-settings")
 
+        takes_words = _GIVEN in inspect.signature(function).parameters
+
         @functools.wraps(function)
         def run(**given: Any) -> None:
             given.pop("show_settings", None)
             rewritten = given["model"] if rewrites else None
-            with errors_as_sentences(rewritten, conformed=rewrites and given["conform"]):
+            words = _words(given[_CONTEXT])
+            conformed = rewrites and given["conform"]
+            with errors_as_sentences(rewritten, conformed=conformed, given=words):
                 _keep_files(options, given)
+                if rewrites and (enforced := _enforced_before(given[_CONTEXT], given["model"])):
+                    given["operators"] = enforced
                 for each in _MODELS:
                     _say_premises(given.get(each))
-                function(**{n: options[n].read(each) for n, each in given.items() if n in options})
+                passed = {n: options[n].read(each) for n, each in given.items() if n in options}
+                function(**passed, **({_GIVEN: words} if takes_words else {}))
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [

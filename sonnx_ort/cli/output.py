@@ -9,11 +9,13 @@ from typing import NoReturn
 
 import typer
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
 from sonnx_ort.files import is_standard_output, write_text
 from sonnx_ort.obligations.report import ModelRejected, Report
+from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
-from sonnx_ort.reporting.verdict import in_commands, next_command
+from sonnx_ort.reporting.verdict import in_commands
 
 STANDARD = "-"
 """The name of standard input and output instead of a file."""
@@ -28,12 +30,15 @@ class ExitStatus(enum.IntEnum):
 
 
 @contextmanager
-def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -> Iterator[None]:
+def errors_as_sentences(
+    model: Path | None = None, *, conformed: bool = False, given: GivenOptions = NOTHING
+) -> Iterator[None]:
     """Print errors without a traceback, and exit with the appropriate status.
 
     Args:
         model: The model to be rewritten; if it is rejected, the command to type next is printed.
         conformed: Whether it was conformed first.
+        given: The options of the command line.
 
     Raises:
         Exit: An error occurred.
@@ -41,16 +46,17 @@ def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -
     try:
         yield
     except ModelRejected as error:
+        _say_error(error)
         if model is not None:
-            error.add_note(f"next: {_next_command(error.report, model, conformed=conformed)}")
-        _leave(error, ExitStatus.VIOLATED)
+            say_next(_next_command(error.report, model, given, conformed=conformed), err=True)
+        raise typer.Exit(ExitStatus.VIOLATED) from None
     except ContractViolation as error:
         _leave(error, ExitStatus.VIOLATED)
     except SonnxError as error:
         _leave(error, ExitStatus.UNUSABLE)
 
 
-def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
+def _next_command(rejected: Report, model: Path, given: GivenOptions, *, conformed: bool) -> str:
     from sonnx_ort.api import check
 
     report = rejected
@@ -62,16 +68,35 @@ def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
             edition=demands.edition,
             broadcast=demands.broadcasting,
             operators=demands.operators,
+            contract=demands.contract,
+            backend=Backend(rejected.backend),
         )
-    return next_command(report, str(model))
+    return next_command(report, str(model), given)
 
 
 def _leave(error: Exception, status: ExitStatus) -> NoReturn:
-    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
+    _say_error(error)
     raise typer.Exit(status) from None
 
 
-def say(text: str, *written: Path | None, err: bool = False) -> None:
+def _say_error(error: Exception) -> None:
+    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
+
+
+def say_next(command: str, *written: Path | None, err: bool = False) -> None:
+    """Write the command to type next, in one line: a broken one could not be pasted.
+
+    Args:
+        command: The line; nothing is written of an empty one.
+        *written: The files that were written; if one is standard output, the line does not go
+            there.
+        err: Whether it goes to standard error in any case.
+    """
+    if command:
+        typer.echo(f"next: {command}", err=err or any(map(is_standard_output, written)))
+
+
+def say(text: str, *written: Path | None, err: bool = False, whole: bool = False) -> None:
     """Write lines for people: the options in them are the command's.
 
     What a terminal would obey is escaped.
@@ -80,12 +105,13 @@ def say(text: str, *written: Path | None, err: bool = False) -> None:
         text: The lines.
         *written: The files that were written; if one is standard output, the lines do not go there.
         err: Whether they go to standard error in any case.
+        whole: Whether lines stay whole that are longer than the terminal is wide.
     """
     err = err or any(map(is_standard_output, written))
     lines = printable_lines(in_commands(text))
     # What another program reads keeps its lines.
     shown = (sys.stderr if err else sys.stdout).isatty()
-    typer.echo(fitted(lines) if shown else lines, err=err)
+    typer.echo(fitted(lines) if shown and not whole else lines, err=err)
 
 
 def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> None:

@@ -23,7 +23,7 @@ from sonnx_ort.cli.options import (
     subcommand,
     values_below,
 )
-from sonnx_ort.cli.output import ExitStatus, say
+from sonnx_ort.cli.output import ExitStatus, say, say_next
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.comparing.limits import Limits
@@ -43,6 +43,7 @@ from sonnx_ort.files import (
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.reporting.next_steps import GivenOptions, command_line, file_word
 from sonnx_ort.value_files import write_values
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def run(
     time_limit: float,
     memory_limit: int | None,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Run a model once with the profile enforced, and show its outputs.
@@ -96,8 +98,8 @@ def run(
 
     chosen = Sizes(sizes, input_shapes)
     limits = Limits(time_limit, memory_limit)
-    given = read_values(inputs)
-    completed, outputs = run_enforced(model, given, seed, chosen, choices, limits)
+    values = read_values(inputs)
+    completed, outputs = run_enforced(model, values, seed, chosen, choices, limits)
     lines = [*described_inputs(completed)] if completed.random else []
     for name, value in outputs.items():
         lines += describe_value(name, value)
@@ -109,6 +111,7 @@ def run(
         lines += [f"written: {path}" for path in write_values(outputs, output_dir, used)]
     if not quiet:
         say("\n".join(lines))
+        say_next(command_line("audit", file_word(model), given=given))
 
 
 @command(
@@ -262,6 +265,7 @@ def contract(
     quiet: bool,
     contract: Any,
     axes: Mapping[str, int],
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Propose what the inputs of a model may be, for a person to judge.
@@ -296,6 +300,9 @@ def contract(
     if len(proposed.open) > _MOST_SHOWN:
         lines.append(f"and {len(proposed.open) - _MOST_SHOWN} more")
     say("\n".join(lines), output)
+    if output is not None and not is_stream(output):
+        found = ("--contract", str(output))
+        say_next(command_line("check", file_word(model), given=given, contract=found))
 
 
 _MOST_SHOWN = 5
@@ -378,6 +385,7 @@ def suite(
     limits = Limits(SECONDS if time_limit is None else time_limit, memory_limit)
     if output is not None:
         say(_written(output, names, seed, edition))
+        say_next(command_line("suite", "--run", str(output)))
     if folder is not None:
         judged = list(run_vectors(folder, engine, names or (), limits))
         say(suite_report(judged, every=every))

@@ -84,7 +84,7 @@ class Obligation:
 
     @property
     def refused(self) -> bool:
-        """Whether `rewrite` rejects the model for it by default, and without waivers."""
+        """Whether `rewrite` rejects the model for it without `operators` and waivers."""
         by_default = self.rule.id.partition(".")[0] in DEFAULT_OPERATORS
         return by_default and self.status is Status.VIOLATED
 

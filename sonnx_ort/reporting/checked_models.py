@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
@@ -16,6 +16,7 @@ from sonnx_ort.obligations.targets import step_into
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load, with_forecast
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.reporting.next_steps import GivenOptions
 
 
 class VertexKind(enum.StrEnum):
@@ -203,11 +204,13 @@ class Check:
         models: The models, in the given order.
         fail_on: Which statuses make the check fail.
         alone: Whether exactly one model was requested, so that the report needs no list of models.
+        given: The options of the command line.
     """
 
     models: tuple[CheckedModel, ...]
     fail_on: FailOn = FailOn.VIOLATED
     alone: bool = True
+    given: GivenOptions = field(default_factory=dict)
 
     @property
     def unusable(self) -> bool:

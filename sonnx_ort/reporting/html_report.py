@@ -12,6 +12,7 @@ from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.contract_table import contract_table
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
+from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.text_report import findings_by_rule, reach
 from sonnx_ort.reporting.verdict import (
@@ -20,7 +21,6 @@ from sonnx_ort.reporting.verdict import (
     causes,
     counted,
     in_commands,
-    next_command,
     node_states,
     verdict,
 )
@@ -89,10 +89,12 @@ def html_page(check: Check) -> str:
             f"--format html is for one model, and {len(check.models)} are given; write a page for "
             "each, or choose another format"
         )
-    return html_report(model.report, model.graph, model.name)
+    return html_report(model.report, model.graph, model.name, check.given)
 
 
-def html_report(report: Report, graph: GraphOutline, name: str) -> str:
+def html_report(
+    report: Report, graph: GraphOutline, name: str, given: GivenOptions = NOTHING
+) -> str:
     """A report and its graph as a page in one file.
 
     Returns:
@@ -113,7 +115,7 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         state=result.state,
         verdict=(result.word, result.detail),
         worst=_worst(report, groups),
-        next_command=next_command(report, name),
+        next_command=next_command(report, name, given),
         counts=[*counts, (None, counted(len(report.findings), "finding"))],
         notices=_not_covered(report),
         facts=_facts(report, graph.name),

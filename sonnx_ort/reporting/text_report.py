@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sonnx_ort.errors import printable
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
+from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import (
     Colour,
     Paint,
@@ -27,7 +27,6 @@ from sonnx_ort.reporting.terminal import (
 from sonnx_ort.reporting.verdict import (
     MENDABLE,
     MENDABLE_BY_ROUNDING,
-    REFUSED,
     NodeState,
     bound,
     causes,
@@ -36,7 +35,6 @@ from sonnx_ort.reporting.verdict import (
     in_commands,
     mark_of,
     new_violations,
-    next_command,
     verdict,
 )
 
@@ -55,11 +53,13 @@ def overviews(check: Check, *, coloured: bool = False) -> str:
     """A check as text: what matters of a single model, or a line for each of several."""
     model = check.models[0]
     if check.alone and model.report is not None:
-        return overview(model.report, model.name, coloured=coloured)
+        return overview(model.report, model.name, check.given, coloured=coloured)
     return overview_of_models(check, coloured=coloured)
 
 
-def overview(report: Report, name: str, *, coloured: bool = False) -> str:
+def overview(
+    report: Report, name: str, given: GivenOptions = NOTHING, *, coloured: bool = False
+) -> str:
     """What matters of a report, in lines of at most 100 columns."""
     paint = paint_of(coloured=coloured)
     shown = set[tuple[str, str]]()
@@ -70,7 +70,7 @@ def overview(report: Report, name: str, *, coloured: bool = False) -> str:
         _unknown_ranks(report, paint),
         _in_runs(report, paint),
         _counts(report),
-        [printable(f"next: {next_command(report, name)}")],
+        [f"next: {next_command(report, name, given)}"],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -100,9 +100,8 @@ def _paragraph(
 ) -> list[str]:
     """A cause with its first places; `shown` has the operands of places that were told before."""
     first, rule = cause[0], cause[0].rule
-    mark = f"{REFUSED} " if first.refused and not first.waived else ""
     places = counted(len(cause), "place")
-    lines = wrapped(f"{mark}{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
+    lines = wrapped(f"{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]
     for obligation in cause[:_NODES_SHOWN]:
         lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
@@ -255,8 +254,8 @@ def _summary(check: Check) -> list[str]:
         return lines
     counts = Counter(o.rule for report in violated.values() for o in report.violations)
     worst = max(violated, key=lambda name: len(violated[name].violations))
-    verb = next_command(violated[worst], worst)
-    return [*map(fitted, lines), "most violated:", *_rules(counts), "", printable(f"next: {verb}")]
+    verb = next_command(violated[worst], worst, check.given)
+    return [*map(fitted, lines), "most violated:", *_rules(counts), "", f"next: {verb}"]
 
 
 def statistics(check: Check, *, coloured: bool = False) -> str:

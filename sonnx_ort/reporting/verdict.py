@@ -1,26 +1,20 @@
-"""The verdict on a model, the state of each of its nodes, and what to do next."""
+"""The verdict on a model, the state of each of its nodes, and remedies in words."""
 
 import enum
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from sonnx_ort.errors import to_html
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import BOUND, Coverage, Extent, Report
-from sonnx_ort.options import DEFAULT, PROFILE, name_operators
-from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE, OperatorStanding
+from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.layout import BROADCAST
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.profile.source import Basis
-from sonnx_ort.terms.operand import broadcast_shape
-
-REFUSED = "[!]"
-"""The mark of a violation for which `rewrite` rejects the model by default."""
+from sonnx_ort.reporting.next_steps import next_call
 
 MENDABLE = "[*]"
 """The mark of a violation that `conform` fixes without changing a result."""
@@ -94,7 +88,7 @@ def verdict(report: Report) -> Verdict:
         sentences = [
             f"{failing} whatever the inputs are.",
             *_in_bodies(report.violations),
-            *_refused(report),
+            "sonnx-ort rewrite refuses the model.",
             *([f"{', '.join(fixed)}."] if fixed else []),
             *new_violations(report),
             *_passed_over(report),
@@ -147,19 +141,6 @@ def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:
 
 def _share(count: int, total: int) -> str:
     return f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'}"
-
-
-def _refused(report: Report) -> list[str]:
-    """What `rewrite` says of the model, as a sentence."""
-    if not report.whole:
-        return ["sonnx-ort rewrite refuses the model."]
-    refused = sum(violation.refused for violation in report.violations)
-    if not refused:
-        return ["sonnx-ort rewrite, which enforces Div and Sub by default, accepts the model."]
-    if refused == len(report.violations):
-        return ["sonnx-ort rewrite refuses the model."]
-    marked = f"the {refused:,} marked {REFUSED}"
-    return [f"sonnx-ort rewrite, which enforces Div and Sub by default, refuses {marked}."]
 
 
 def _passed_over(report: Report) -> list[str]:
@@ -287,43 +268,6 @@ def new_violations(report: Report) -> list[str]:
     ]
 
 
-class NextStep(enum.Enum):
-    """What takes a user on from a report."""
-
-    CHECK_ALL = enum.auto()
-    """Nothing is enforced, or a violation is left out: check all operators and rules."""
-
-    REWRITE = enum.auto()
-    """Nothing is violated."""
-
-    EXPAND = enum.auto()
-    """Rewrite, with the broadcasts written out: that fixes every violation."""
-
-    CONFORM = enum.auto()
-    """`conform` fixes at least one violation."""
-
-    EXPLAIN = enum.auto()
-    """Only the author of the model can fix it: have the first violated rule explained."""
-
-
-def next_step(report: Report) -> NextStep:
-    """What takes a user on from a report."""
-    if not report.enforced or (report.ok and report.left_out.violated):
-        return NextStep.CHECK_ALL
-    if report.ok:
-        return NextStep.REWRITE
-    if all(map(_is_expandable, report.violations)):
-        return NextStep.EXPAND
-    return NextStep.CONFORM if any(o.mendable for o in report.violations) else NextStep.EXPLAIN
-
-
-def _is_expandable(violation: Obligation) -> bool:
-    """Whether a violation is a broadcast, which `rewrite` writes out on request."""
-    shapes = [operand.shape for operand in violation.operands]
-    is_broadcast = violation.rule.requirement.subject is Subject.EQUAL_SHAPES
-    return is_broadcast and broadcast_shape(*shapes) is not None
-
-
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
@@ -357,58 +301,6 @@ def in_commands(text: str) -> str:
     return _OPTION.sub(
         lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2], found[3]))), text
     )
-
-
-def next_command(report: Report, name: str) -> str:
-    """The command that takes a user on from the report of a model.
-
-    Violations ask for `rewrite` or `conform` if one of these fixes any, else for an explanation.
-
-    The options of the report become those of the command. The name "-" is standard input.
-    """
-    if name == "-":
-        name = "model.onnx"
-    match next_step(report):
-        case NextStep.CHECK_ALL:
-            return _command(report, "check", name, operators=PROFILE)
-        case NextStep.REWRITE:
-            return _command(report, "rewrite", name, output="enforced")
-        case NextStep.EXPAND:
-            explicit = Broadcasting.EXPLICIT
-            return _command(report, "rewrite", name, output="enforced", broadcast=explicit)
-        case NextStep.CONFORM:
-            rounding = not report.mendable
-            return _command(report, "conform", name, output="conforming", rounding=rounding)
-        case NextStep.EXPLAIN:
-            return f"sonnx-ort explain {report.violations[0].rule.id}"
-
-
-def _command(  # noqa: PLR0913 - the options of the commands
-    report: Report,
-    verb: str,
-    name: str,
-    *,
-    output: str = "",
-    operators: str = "",
-    broadcast: Broadcasting | None = None,
-    rounding: bool = False,
-) -> str:
-    options = {
-        "--edition": (report.edition, Edition.TYPED),
-        "--broadcast": (broadcast or report.broadcasting, Broadcasting.REJECT),
-        "--operators": (
-            operators or name_operators(report.demands.operators),
-            PROFILE if verb == "conform" else DEFAULT,
-        ),
-    }
-    words = ["sonnx-ort", verb, name]
-    if output:
-        path = PurePath(name)
-        words += ["-o", str(path.with_name(f"{path.stem}.{output}.onnx"))]
-    for option, (value, default) in options.items():
-        if value != default:
-            words += [option, value]
-    return shlex.join([*words, *(["--rounding"] if rounding else [])])
 
 
 _PLACES_SHOWN = 3
@@ -465,36 +357,3 @@ def causes_as_text(report: Report) -> str:
         if len(cause) > 1:
             lines.append(f"    and {len(cause) - 1:,} more like it")
     return "\n".join([*lines, f"next: {next_call(report)}"])
-
-
-def next_call(report: Report) -> str:
-    """The call that takes a user on from a report that the name `report` is given to."""
-    match next_step(report):
-        case NextStep.CHECK_ALL:
-            return "sonnx_ort.check(model)"
-        case NextStep.REWRITE:
-            return _call("rewrite", report, report.broadcasting, DEFAULT_OPERATORS)
-        case NextStep.EXPAND:
-            return _call("rewrite", report, Broadcasting.EXPLICIT, DEFAULT_OPERATORS)
-        case NextStep.CONFORM:
-            further = () if report.mendable else ("rounding=True",)
-            return _call("conform", report, report.broadcasting, WHOLE_PROFILE, further)
-        case NextStep.EXPLAIN:
-            return f"!sonnx-ort explain {report.violations[0].rule.id}"
-
-
-def _call(
-    function: str,
-    report: Report,
-    broadcast: Broadcasting,
-    default: frozenset[str],
-    further: Sequence[str] = (),
-) -> str:
-    options = ["model"]
-    if report.edition is not Edition.TYPED:
-        options.append(f'edition="{report.edition}"')
-    if broadcast is not Broadcasting.REJECT:
-        options.append(f'broadcast="{broadcast}"')
-    if report.demands.operators != default:
-        options.append("operators=report.demands.operators")
-    return f"sonnx_ort.{function}({', '.join([*options, *further])})"

@@ -67,6 +67,15 @@ def names_to_switch_off() -> list[str]:
     return list(dict.fromkeys((*names_of(UNWANTED_OPTIMIZERS), *MUST_BE_OFF)))
 
 
+def names_needed_off(*, rests_on_numbers: bool) -> list[str]:
+    """The names of the optimizers that a plain session of a rewritten model has to switch off.
+
+    Args:
+        rests_on_numbers: Whether something is proved of it by floats that a kernel computes.
+    """
+    return names_to_switch_off() if rests_on_numbers else names_of(UNWANTED_OPTIMIZERS)
+
+
 def switch_off_optimizers(
     options: onnxruntime.SessionOptions, names: Iterable[str] | None = None
 ) -> None:

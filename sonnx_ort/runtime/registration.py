@@ -141,7 +141,8 @@ def register(
 
     A session on the options looks at no model: it runs one whose guards another tool has removed,
     or one that was conformed and not rewritten, without an error. `check` tells the first, and
-    `InferenceSession` enforces both.
+    `InferenceSession` enforces both. Nor does it say which rules `rewrite` left unenforced: without
+    `operators`, that enforces Div and Sub alone, and warns.
 
     Args:
         options: The options to change; new ones by default.

@@ -18,7 +18,7 @@ from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.validity import refuse_repeated_names
 from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
+from sonnx_ort.options import Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
@@ -44,6 +44,7 @@ from sonnx_ort.runtime.violations import (
     violations_raised,
 )
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
+from sonnx_ort.unenforced import warn_of_unenforced
 
 _Plain = onnxruntime.InferenceSession
 
@@ -92,7 +93,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         *,
         edition: EditionChoice = "typed",
         broadcast: BroadcastChoice = "reject",
-        operators: OperatorsChoice = DEFAULT,
+        operators: OperatorsChoice | None = None,
         backend: BackendChoice = None,
         conform: bool = False,
         waivers: Waivers = (),
@@ -111,7 +112,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             provider_options: As for ONNX Runtime.
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
-            operators: As for `rewrite`.
+            operators: As for `rewrite`; without it, Div, Sub and Broadcast, and a warning names
+                other operators of the model that have rules.
             backend: As for `rewrite`.
             conform: As for `rewrite`.
             waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
@@ -133,6 +135,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         with collector_paused():
             enforced, weights = _enforce(path_or_bytes, choices, sess_options)
             proto = enforced.to_proto() if weights.external else enforced.to_complete_proto()
+        warn_of_unenforced(enforced)
         self._description = _described(path_or_bytes, enforced)
         self._renamed = NOT_RENAMED
         # Nobody else has options that are made here, as long as no session has started.

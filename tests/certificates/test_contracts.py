@@ -389,11 +389,17 @@ def test_command_certifies_under_a_contract(tmp_path: Path, monkeypatch: Any) ->
     )
     assert (written.returncode, written.stdout) == (
         0,
-        "c.json: written; 2 of 2 proved obligations of nodes and values\n",
+        (
+            "c.json: written; 2 of 2 proved obligations of nodes and values\n"
+            "next: sonnx-ort certify model.onnx --check c.json --operators Sqrt "
+            "--contract envelope.toml\n"
+        ),
     )
     accepted = command("certify", "model.onnx", "--check", "c.json")
     assert accepted.stdout == (
         "c.json: accepted: 2 obligations hold in every run whose values keep the contract\n"
+        "next: sonnx-ort rewrite model.onnx -o model.enforced.onnx --backend native "
+        "--certificate model.enforced.json\n"
     )
 
 

@@ -13,6 +13,7 @@ from sonnx_ort import certificates, models
 from sonnx_ort.checker import Rejected, check, read_certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Status, Subject
 from support.command import command
 from support.graphs import binary_model, parse
 
@@ -36,6 +37,33 @@ def test_everything_proved_of_bundled_models_is_certified(name: str, edition: Ed
     left = {each.obligation.rule.id for each in made.uncertified} - {"Div.R5"}
     assert bool(left) is (name in UNCERTIFIED)
     assert check(path.read_bytes(), json.loads(made.to_json()))
+
+
+@pytest.mark.parametrize("name", ["div_int32", "normalization_broadcast", "digits"])
+def test_certificate_and_report_count_the_same(name: str) -> None:
+    """What a report has besides is decided by the file alone; a certificate may follow more."""
+    made = sonnx_ort.certify(models.path(name))
+    report = sonnx_ort.check(models.path(name), backend="native", forecast=False)
+    proved = [o for o in report.enforced if o.status is Status.PROVED]
+    of_file = [o for o in proved if o.rule.requirement.subject is Subject.GRAPH]
+    assert made.by_file == len(of_file) > 0
+    assert len(made.obligations) + len(made.uncertified) + made.by_file == len(proved)
+    assert made.beyond >= 0
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("graph", "options", "said"), [
+    ("(float[n] x) => (float[n] z) { z = Identity(x) }", ("--operators", "default"),
+     ("nothing to certify: no rule of the operators default is proved; --operators profile covers "
+      "all")),
+    ("(float[n] x) => (float[n] z) { z = Abs(x) }", ("--operators", "Add,Mul,Sin,Exp"),
+     ("nothing to certify: no rule of the operators Add,Exp,Mul,Sin is proved; --operators profile "
+      "covers all")),
+])  # fmt: skip
+def test_certificate_of_nothing_says_so(graph: str, options: tuple[str, ...], said: str) -> None:
+    onnx.save(parse(graph), "none.onnx")
+    done = command("certify", "none.onnx", "-o", "c.json", *options)
+    assert (done.returncode, done.stdout) == (0, f"c.json: written; {said}\n")
 
 
 def test_function_of_a_model_is_not_certified() -> None:
@@ -78,12 +106,20 @@ def test_certificate_that_is_written_is_accepted() -> None:
     written = command("certify", "model.onnx", "-o", "certificate.json")
     assert (written.returncode, written.stdout) == (
         0,
-        "certificate.json: written; 7 of 7 proved obligations of nodes and values\n",
+        (
+            "certificate.json: written; 7 of 7 proved obligations of nodes and values\n"
+            "  14 proved rules on the graph, which the file alone decides, are in no certificate\n"
+            "next: sonnx-ort certify model.onnx --check certificate.json\n"
+        ),
     )
     accepted = command("certify", "model.onnx", "--check", "certificate.json")
     assert (accepted.returncode, accepted.stdout) == (
         0,
-        "certificate.json: accepted: 7 obligations hold in every run\n",
+        (
+            "certificate.json: accepted: 7 obligations hold in every run\n"
+            "next: sonnx-ort rewrite model.onnx -o model.enforced.onnx --backend native "
+            "--certificate model.enforced.json\n"
+        ),
     )
 
 
@@ -105,7 +141,9 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
     assert done.returncode == 1
     assert done.stdout == (
         "c.json: written; 4 of 5 proved obligations of nodes and values\n"
+        "  14 proved rules on the graph, which the file alone decides, are in no certificate\n"
         "Div 'b': Div.int.R1 is not certified: it is not proved: axis 0 is ?1 in A and m in B\n"
+        "next: sonnx-ort certify guarded.onnx --check c.json\n"
     )
 
 

@@ -15,7 +15,7 @@ from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.verdict import in_commands
-from support.command import command, output, refusal
+from support.command import command, output, refusal, without_next
 from support.graphs import binary_model, parse
 
 HEAVY = ("numpy", "onnx", "onnx_ir", "onnxruntime", "sympy")
@@ -77,26 +77,45 @@ def bad(tmp_path: Path) -> Path:
 def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
     target = tmp_path / "enforced.onnx"
     shown = output("rewrite", good, "-o", target)
-    assert shown == f"{target}: written; it enforces the rules of Div and Sub in every run\n"
+    assert shown == (
+        f"{target}: written; it enforces the profile in every run\n"
+        "  a plain session needs `sonnx_ort.register(options)`, which adds custom operators\n"
+        f"next: sonnx-ort run {target}\n"
+    )
     assert [node.domain for node in onnx.load(target).graph.node] == ["sonnx", ""]
 
 
-@pytest.mark.parametrize(("backend", "told"), [("native", 1), ("compiled", 1), ("python", 0)])
-def test_rewrite_says_on_what_the_proofs_of_numbers_rest(
-    backend: str, told: int, tmp_path: Path
+OF_OPERATORS = (
+    "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;GeluFusionL2;"
+    "LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
+)
+OPTION = f"the session option optimization.disable_specified_optimizers = {OF_OPERATORS}"
+LIBRARY = "the library `sonnx_ort.kernels_library()`, and "
+WITH_NUMBERS = "[inputs.x]\nrange = [1, 2]\n"
+WITHOUT = '[inputs.x]\nshape = ["?"]\n'
+
+
+@pytest.mark.parametrize(("backend", "contract", "needs"), [
+    ("native", WITHOUT, f"{OPTION}"),
+    ("native", WITH_NUMBERS, f"{OPTION};AttentionFusion;"),
+    ("compiled", WITHOUT, f"{LIBRARY}{OPTION}"),
+    ("compiled", WITH_NUMBERS, f"{LIBRARY}{OPTION};AttentionFusion;"),
+    ("python", WITH_NUMBERS, "`sonnx_ort.register(options)`, which adds custom operators"),
+])  # fmt: skip
+def test_rewrite_says_what_a_plain_session_needs(
+    backend: str, contract: str, needs: str, tmp_path: Path
 ) -> None:
-    """No plain session runs a model of the python backend; `register` switches them off there."""
-    source, target, contract = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.toml"))
+    """Where proofs rest on numbers, more optimizers have to be off."""
+    source, target, given = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.toml"))
     text = """(float[2] x, int32[2] a) => (int32[2] z) {
         e = Exp(x)  b = Cast <to = 6> (e)  z = Div(a, b) }"""
     onnx.save(parse(text), source)
-    contract.write_text("[inputs.x]\nrange = [1, 2]\n", encoding="utf-8")
-    shown = output("rewrite", source, "-o", target, "--contract", contract, "--backend", backend)
-    rests = (
-        "   its proofs rest on numbers: a plain session has to switch off the optimizers that its "
-        "metadata names in sonnx_ort.optimizers"
-    )
-    assert shown.splitlines()[1:] == told * [rests]
+    given.write_text(contract, encoding="utf-8")
+    chosen = ("--operators", "default", "--contract", given, "--backend", backend)
+    _, second, *_ = output("rewrite", source, "-o", target, *chosen).splitlines()
+    assert second.startswith(f"  a plain session needs {needs}")
+    if contract == WITHOUT:
+        assert second == f"  a plain session needs {needs}"
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:
@@ -119,7 +138,10 @@ def test_rewrite_of_a_model_that_breaks_the_profile(bad: Path, tmp_path: Path) -
 
 def test_run_shows_the_outputs(good: Path, tmp_path: Path) -> None:
     shown = output("run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/b.npy")
-    assert shown == "C: int32 (3,) [2, 3, 7]\n"
+    assert shown == (
+        "C: int32 (3,) [2, 3, 7]\n"
+        f"next: sonnx-ort audit {good} --input A={tmp_path}/a.npy --input B={tmp_path}/b.npy\n"
+    )
 
 
 def test_run_makes_up_inputs_and_says_so(tmp_path: Path) -> None:
@@ -127,10 +149,11 @@ def test_run_makes_up_inputs_and_says_so(tmp_path: Path) -> None:
     onnx.save(binary_model("Sub", "int32", ["n"], ["n"]), path)
     np.save(tmp_path / "a.npy", np.array([6, 9], np.int32))
     shown = output("run", path, "--input", f"A={tmp_path}/a.npy", "--seed", "7")
-    first, second, result = shown.splitlines()
+    first, second, result, following = shown.splitlines()
     assert first == "input A: int32 (2,) [6, 9]"
     assert re.fullmatch(r"input B: int32 \(2,\) \[.*\] \(random, seed 7\)", second)
     assert result.startswith("C: int32 (2,) [")
+    assert following == f"next: sonnx-ort audit {path} --input A={tmp_path}/a.npy --seed 7"
     again = command("run", path, "--input", f"A={tmp_path}/a.npy", "--seed", "7")
     assert again.stdout == shown
 
@@ -139,7 +162,7 @@ def test_run_makes_up_inputs_and_says_so(tmp_path: Path) -> None:
 def test_run_takes_sizes_by_name_and_by_input(tmp_path: Path, sizes: tuple[str, str]) -> None:
     path = tmp_path / "sub.onnx"
     onnx.save(binary_model("Sub", "float", ["n"], ["n"]), path)
-    lines = command("run", path, *sizes).stdout.splitlines()
+    lines = without_next(command("run", path, *sizes).stdout).splitlines()
     assert [line.split(" [")[0] for line in lines] == [
         "input A: float32 (5,)",
         "input B: float32 (5,)",
@@ -158,7 +181,7 @@ def test_run_writes_the_outputs(good: Path, tmp_path: Path) -> None:
         "--output-dir", folder,
     )  # fmt: skip
     assert done.returncode == 0
-    assert done.stdout.endswith(f"written: {folder / 'C.npy'}\n")
+    assert without_next(done.stdout).endswith(f"written: {folder / 'C.npy'}\n")
     np.testing.assert_array_equal(np.load(folder / "C.npy"), [2, 3, 7])
 
 
@@ -170,7 +193,9 @@ RECURRENT = """(float[s,b,1] x) => (float[?,?,?,?] y)
 def test_run_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
     onnx.save(parse(RECURRENT), tmp_path / "lstm.onnx")
     np.save(tmp_path / "x.npy", np.ones((2, 0, 1), np.float32))
-    done = command("run", tmp_path / "lstm.onnx", "--input", f"x={tmp_path}/x.npy")
+    done = command(
+        "run", tmp_path / "lstm.onnx", "--input", f"x={tmp_path}/x.npy", "--operators", "default"
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1] == (
         "sonnx-ort: the model does not run: the process is killed by SIGABRT; "

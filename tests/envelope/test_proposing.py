@@ -138,10 +138,11 @@ def test_run_draws_inputs_of_sizes_that_the_contract_allows(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     onnx.save(parse(GRAPH), "model.onnx")
     Path("envelope.toml").write_text("[sizes]\nn = [5, 9]\n")
-    ran = command("run", "model.onnx", "--contract", "envelope.toml")
+    chosen = ("--contract", "envelope.toml", "--operators", "default")
+    ran = command("run", "model.onnx", *chosen)
     assert "input x: float32 (5, 2)" in ran.stdout
     np.save("x.npy", np.zeros((7, 2), np.float32))
-    ran = command("run", "model.onnx", "--contract", "envelope.toml", "--input", "x=x.npy")
+    ran = command("run", "model.onnx", *chosen, "--input", "x=x.npy")
     assert "input i: int64 (7,)" in ran.stdout
 
 
@@ -280,13 +281,15 @@ def test_command_writes_a_contract_that_the_others_take(samples, tmp_path):
     assert made.stdout.splitlines()[1:] == [
         "samples run: 2",
         "values finite for every input within it: 2 of 2 floats",
+        f"next: sonnx-ort check {model} --contract {envelope}",
     ]
     checked = command("check", model, "--contract", envelope, "-v")
     assert "Contract.range" in checked.stdout
-    assert command("rewrite", model, "--contract", envelope, "-o", enforced).returncode == 0
+    chosen = ("--contract", envelope, "--operators", "default")
+    assert command("rewrite", model, *chosen, "-o", enforced).returncode == 0
     # Random inputs are drawn from the contract of the model.
     assert command("run", enforced).returncode == 0
     np.save(far, np.full((1, 2), 9, np.float32))
-    refused = command("run", model, "--contract", envelope, "--input", f"x={far}")
+    refused = command("run", model, *chosen, "--input", f"x={far}")
     assert refused.returncode == 1
     assert "Input 'x' breaks Contract.range: x is outside of 0 to 2.5: x[0, 0]" in refused.stderr

@@ -12,8 +12,9 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
+from sonnx_ort.reporting.next_steps import next_command
 from sonnx_ort.reporting.page_parts import prose
-from sonnx_ort.reporting.verdict import next_command, verdict
+from sonnx_ort.reporting.verdict import verdict
 from support.checks import MADE, mendable
 from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.reporting.verdict import next_call
+from sonnx_ort.reporting.next_steps import next_call
 from support.checks import mendable
 from support.graphs import binary_model, parse
 

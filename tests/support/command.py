@@ -30,3 +30,10 @@ def refusal(*arguments: object) -> str:
     done = command(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     return done.stderr
+
+
+def without_next(shown: str) -> str:
+    """What a command shows, but for the line at its end that says what is next."""
+    *lines, last = shown.splitlines(keepends=True)
+    assert last.startswith("next: sonnx-ort ")
+    return "".join(lines)

@@ -1,0 +1,239 @@
+"""What takes a user on: the step that follows a report or a command, as a line to type.
+
+A line keeps the options that the command line gave, as far as the next command has them.
+"""
+
+import enum
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
+from types import MappingProxyType
+
+from sonnx_ort.backends import installed_backend
+from sonnx_ort.errors import printable
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
+from sonnx_ort.options import PROFILE, name_operators
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
+from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.rule import Subject
+from sonnx_ort.terms.operand import broadcast_shape
+
+GivenOptions = Mapping[str, tuple[str, ...]]
+"""Options that a command line gives, by parameter: each as its words, with the name in front."""
+
+NOTHING: GivenOptions = MappingProxyType({})
+"""No option is given."""
+
+_DEMANDS = ("edition", "broadcast", "operators")
+_SELECTIONS = ("select", "ignore", "rules")
+_INPUTS = ("inputs", "sizes", "input_shapes", "seed")
+_LIMITS = ("time_limit", "memory_limit")
+
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "check": (*_DEMANDS, "backend", "select", "ignore", "rules", "waivers", "contract"),
+    "conform": (*_DEMANDS, "contract", "select", "ignore", "data", *_INPUTS, *_LIMITS),
+    "rewrite": (*_DEMANDS, "backend", "conform", "waivers", "contract"),
+    "run": (*_DEMANDS, "backend", "conform", "waivers", "contract", *_INPUTS, *_LIMITS),
+    "audit": (*_DEMANDS, "contract", *_INPUTS, *_LIMITS),
+    "certify": ("edition", "operators", "contract"),
+    "verify": (),
+    "explain": (),
+    "suite": (),
+}
+"""The options that each command takes over from the one before."""
+
+OF_ENFORCED = ("edition", "waivers", *_INPUTS, *_LIMITS)
+"""What has to be said again of a model that is enforced; the rest stands in its metadata."""
+
+
+class NextStep(enum.Enum):
+    """What takes a user on from a report."""
+
+    CHECK_ALL = enum.auto()
+    """Nothing is enforced, or a violation is left out: check all operators and rules."""
+
+    REWRITE = enum.auto()
+    """Nothing is violated."""
+
+    EXPAND = enum.auto()
+    """Rewrite, with the broadcasts written out: that fixes every violation."""
+
+    CONFORM = enum.auto()
+    """`conform` fixes at least one violation."""
+
+    EXPLAIN = enum.auto()
+    """Only the author of the model can fix it: have the first violated rule explained."""
+
+
+def next_step(report: Report) -> NextStep:
+    """What takes a user on from a report."""
+    if not report.enforced or (report.ok and report.left_out.violated):
+        return NextStep.CHECK_ALL
+    if report.ok:
+        return NextStep.REWRITE
+    if all(map(_is_expandable, report.violations)):
+        return NextStep.EXPAND
+    return NextStep.CONFORM if any(o.mendable for o in report.violations) else NextStep.EXPLAIN
+
+
+def _is_expandable(violation: Obligation) -> bool:
+    """Whether a violation is a broadcast, which `rewrite` writes out if it is told to."""
+    shapes = [operand.shape for operand in violation.operands]
+    is_broadcast = violation.rule.requirement.subject is Subject.EQUAL_SHAPES
+    return is_broadcast and broadcast_shape(*shapes) is not None
+
+
+def shell(words: Iterable[str]) -> str:
+    """A command line of words, with the quotes that the shell of this system needs."""
+    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return printable(join(list(words)))
+
+
+def command_line(
+    verb: str, *words: str, given: GivenOptions = NOTHING, **more: tuple[str, ...]
+) -> str:
+    """A command line of `sonnx-ort`.
+
+    Args:
+        verb: The command.
+        *words: Its arguments, and options that the line before does not have.
+        given: The options of the line before; those that the command has are kept.
+        **more: Options that replace these, by parameter; an empty one leaves the option out.
+    """
+    options = {**given, **more}
+    kept = (word for name in KEPT[verb] for word in options.get(name, ()))
+    return shell(["sonnx-ort", verb, *words, *kept])
+
+
+def file_word(path: str | PurePath) -> str:
+    """A path as a word that is no option."""
+    text = str(path)
+    return f"./{text}" if text.startswith("-") else text
+
+
+def beside(model: str, ending: str) -> str:
+    """The name of a file beside a model, as a word: `m.enforced.onnx` beside `m.onnx`."""
+    path = PurePath(model)
+    return file_word(path.with_name(f"{path.stem}.{ending}"))
+
+
+def next_command(report: Report, name: str, given: GivenOptions = NOTHING) -> str:
+    """The command that takes a user on from the report of a model.
+
+    Violations ask for `rewrite` or `conform` if one of these fixes any, else for an explanation.
+
+    Args:
+        report: The report.
+        name: The file of the model; "-" is standard input.
+        given: The options of the command line. What the report itself says is kept without them.
+    """
+    file = "model.onnx" if name == "-" else name
+    options = {**_of_report(report), **given}
+    match next_step(report):
+        case NextStep.CHECK_ALL:
+            named = ("--operators", PROFILE) if report.settings else ()
+            kept = {name: words for name, words in options.items() if name not in _SELECTIONS}
+            return command_line("check", file_word(file), given=kept, operators=named)
+        case NextStep.REWRITE:
+            return rewriting(file, options)
+        case NextStep.EXPAND:
+            return rewriting(file, options, broadcast=("--broadcast", Broadcasting.EXPLICIT))
+        case NextStep.CONFORM:
+            words = [file_word(file), "-o", beside(file, "conforming.onnx")]
+            words += [] if report.mendable else ["--rounding"]
+            return command_line("conform", *words, given=options)
+        case NextStep.EXPLAIN:
+            return command_line("explain", report.violations[0].rule.id)
+
+
+def rewriting(model: str, given: GivenOptions, **more: tuple[str, ...]) -> str:
+    """The command that enforces a model, and records it."""
+    words = ["-o", beside(model, "enforced.onnx"), "--record", beside(model, "record.json")]
+    return command_line("rewrite", file_word(model), *words, given=given, **more)
+
+
+def _of_report(report: Report) -> GivenOptions:
+    """What a report says of its options, as far as these are no defaults."""
+    found = {
+        "edition": (report.edition, Edition.TYPED),
+        "broadcast": (report.broadcasting, Broadcasting.REJECT),
+        "operators": (name_operators(report.demands.operators), PROFILE),
+    }
+    return {
+        name: (f"--{name}", value) for name, (value, default) in found.items() if value != default
+    }
+
+
+def after_conform(output: Path, given: GivenOptions) -> str:
+    """The command that takes a user on from a model that `conform` wrote."""
+    return command_line("check", file_word(output), given=given)
+
+
+def after_rewrite(
+    model: Path, output: Path, record: Path | None, certificate: Path | None, given: GivenOptions
+) -> str:
+    """The command that takes a user on from a model that `rewrite` wrote."""
+    if record is not None:
+        return command_line("verify", file_word(output), file_word(record))
+    if certificate is not None:
+        words = [file_word(each) for each in (model, certificate, output)]
+        return command_line("certify", words[0], "--check", words[1], "--enforced", words[2])
+    kept = {name: words for name, words in given.items() if name in OF_ENFORCED}
+    return command_line("run", file_word(output), given=kept)
+
+
+def after_certificate(model: Path, given: GivenOptions) -> str:
+    """The command that takes a user on from an accepted certificate of a model."""
+    words = ["-o", beside(str(model), "enforced.onnx"), "--backend", "native"]
+    words += ["--certificate", beside(str(model), "enforced.json")]
+    return command_line("rewrite", file_word(model), *words, given=given)
+
+
+def after_verify(model: Path, edition: Edition) -> str:
+    """The command that takes a user on from an enforced model that keeps its record."""
+    named = () if edition is Edition.TYPED else ("--edition", edition.value)
+    return command_line("run", file_word(model), edition=named)
+
+
+def next_call(report: Report) -> str:
+    """The call that takes a user on from a report that the name `report` is given to."""
+    match next_step(report):
+        case NextStep.CHECK_ALL:
+            return "sonnx_ort.check(model)"
+        case NextStep.REWRITE:
+            return _rewriting(report, report.broadcasting)
+        case NextStep.EXPAND:
+            return _rewriting(report, Broadcasting.EXPLICIT)
+        case NextStep.CONFORM:
+            further = [] if report.mendable else ["rounding=True"]
+            return _call("conform", report, report.broadcasting, WHOLE_PROFILE, further)
+        case NextStep.EXPLAIN:
+            return f"!sonnx-ort explain {report.violations[0].rule.id}"
+
+
+def _rewriting(report: Report, broadcast: Broadcasting) -> str:
+    backend = [] if report.backend == installed_backend() else [f'backend="{report.backend}"']
+    return _call("rewrite", report, broadcast, DEFAULT_OPERATORS, backend)
+
+
+def _call(
+    function: str,
+    report: Report,
+    broadcast: Broadcasting,
+    default: frozenset[str],
+    further: Iterable[str],
+) -> str:
+    options = ["model"]
+    if report.edition is not Edition.TYPED:
+        options.append(f'edition="{report.edition}"')
+    if broadcast is not Broadcasting.REJECT:
+        options.append(f'broadcast="{broadcast}"')
+    if report.demands.operators != default:
+        options.append("operators=report.demands.operators")
+    if report.demands.contract != NO_CONTRACT:
+        options.append("contract=report.demands.contract")
+    return f"sonnx_ort.{function}({', '.join([*options, *further])})"

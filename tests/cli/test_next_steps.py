@@ -1,0 +1,201 @@
+"""Each command ends with the next one, which can be pasted, until nothing is left to do."""
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from sonnx_ort import models
+from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.reporting.next_steps import KEPT
+from support.command import command
+from support.graphs import parse
+
+DIVIDED = "(int32[n] x, int32[n] y) => (int32[n] z) { [ratio] z = Div(x, y) }"
+BROADCAST = "(float[2,3] x, float[3] y) => (float[2,3] z) { [ratio] z = Div(x, y) }"
+UNTYPED = "(float[2] x) => (float[2] z) { y = Abs(x) [root] z = Sqrt(y) }"
+MISFIT = "(float[2] x, float[3] y) => (float[?] z) { [ratio] z = Div(x, y) }"
+
+SAVED = {
+    "m.onnx": DIVIDED,
+    "my model's.onnx": DIVIDED,
+    "-m.onnx": DIVIDED,
+    "b.onnx": BROADCAST,
+    "u.onnx": UNTYPED,
+    "x.onnx": MISFIT,
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, graph in SAVED.items():
+        onnx.save(parse(graph), name)
+    Path("c.toml").write_text("[inputs.y]\nrange = [1, 9]\n", encoding="utf-8")
+    Path("w.toml").write_text(
+        '[[waiver]]\nrule = "Div.float.R1"\nnode = "ratio"\nreason = "meant"\nwho = "a board"\n'
+        "until = 9999-12-31\n",
+        encoding="utf-8",
+    )
+    np.save("y.npy", np.array([3, 5], np.int32))
+
+
+def steps(line: str) -> Iterator[tuple[str, str]]:
+    """Each command in turn, without `sonnx-ort`, and what it shows; none of them is unusable."""
+    seen = set[str]()
+    while line:
+        assert line not in seen
+        seen.add(line)
+        done = command(*shlex.split(line))
+        assert done.returncode != 2, f"{line}\n{done.stderr}"
+        yield line, done.stdout
+        shown = (done.stdout or done.stderr).splitlines()
+        following = shown[-1] if shown else ""
+        line = following.partition("next: sonnx-ort ")[2]
+
+
+CHAINS: dict[str, Sequence[str]] = {
+    "kept": (
+        "check m.onnx",
+        "rewrite m.onnx -o m.enforced.onnx --record m.record.json",
+        "verify m.enforced.onnx m.record.json",
+        "run m.enforced.onnx",
+        "audit m.enforced.onnx",
+    ),
+    "options": (
+        "check m.onnx --operators Div --backend native --contract c.toml --ignore GR4",
+        (
+            "rewrite m.onnx -o m.enforced.onnx --record m.record.json --operators Div "
+            "--backend native --contract c.toml"
+        ),
+        "verify m.enforced.onnx m.record.json",
+        "run m.enforced.onnx",
+        "audit m.enforced.onnx",
+    ),
+    "edition": (
+        "check m.onnx --edition preliminary --operators Div",
+        (
+            "rewrite m.onnx -o m.enforced.onnx --record m.record.json --edition preliminary "
+            "--operators Div"
+        ),
+        "verify m.enforced.onnx m.record.json",
+        "run m.enforced.onnx --edition preliminary",
+        "audit m.enforced.onnx --edition preliminary",
+    ),
+    "mended": (
+        "check u.onnx",
+        "conform u.onnx -o u.conforming.onnx",
+        "check u.conforming.onnx",
+        "rewrite u.conforming.onnx -o u.conforming.enforced.onnx --record u.conforming.record.json",
+        "verify u.conforming.enforced.onnx u.conforming.record.json",
+        "run u.conforming.enforced.onnx",
+        "audit u.conforming.enforced.onnx",
+    ),
+    "broadcast": (
+        "check b.onnx",
+        ("rewrite b.onnx -o b.enforced.onnx --record b.record.json --broadcast explicit"),
+        "verify b.enforced.onnx b.record.json",
+        "run b.enforced.onnx",
+        "audit b.enforced.onnx",
+    ),
+    "inputs": (
+        "run m.onnx --input y=y.npy --seed 7 --contract c.toml",
+        "audit m.onnx --contract c.toml --input y=y.npy --seed 7",
+    ),
+    "without a record": (
+        "rewrite b.onnx -o e.onnx --waivers w.toml --operators Div",
+        "run e.onnx --waivers w.toml",
+        "audit e.onnx",
+    ),
+    "contract": (
+        "contract m.onnx -o envelope.toml",
+        "check m.onnx --contract envelope.toml",
+        ("rewrite m.onnx -o m.enforced.onnx --record m.record.json --contract envelope.toml"),
+        "verify m.enforced.onnx m.record.json",
+        "run m.enforced.onnx",
+        "audit m.enforced.onnx",
+    ),
+    "certificate": (
+        "certify m.onnx -o proofs.json --operators Div --contract c.toml",
+        "certify m.onnx --check proofs.json --operators Div --contract c.toml",
+        (
+            "rewrite m.onnx -o m.enforced.onnx --backend native --certificate m.enforced.json "
+            "--operators Div --contract c.toml"
+        ),
+        "certify m.onnx --check m.enforced.json --enforced m.enforced.onnx",
+    ),
+    "unmendable": ("check x.onnx --backend compiled", "explain Div.float.R1"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_each_command_says_what_is_next(name: str) -> None:
+    first, *_ = CHAINS[name]
+    assert tuple(line for line, _ in steps(first)) == CHAINS[name]
+
+
+@pytest.mark.parametrize(("line", "following"), [
+    ("rewrite u.onnx -o e.onnx --backend native --quiet", "conform u.onnx -o u.conforming.onnx"),
+    ("rewrite b.onnx -o e.onnx --backend native",
+     ("rewrite b.onnx -o b.enforced.onnx --record b.record.json --broadcast explicit --backend "
+      "native")),
+    ("run u.onnx --operators Abs,Graph --input x=y.npy",
+     "conform u.onnx -o u.conforming.onnx --operators Abs,Graph --input x=y.npy"),
+])  # fmt: skip
+def test_rejection_says_what_is_next(line: str, following: str) -> None:
+    done = command(*shlex.split(line))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == f"next: sonnx-ort {following}"
+
+
+def test_check_of_nothing_leads_to_that_of_all_operators() -> None:
+    lines = [line for line, _ in islice(steps("check m.onnx --operators Add --backend native"), 2)]
+    assert lines[1] == "check m.onnx --backend native"
+
+
+@pytest.mark.parametrize("name", ["my model's.onnx", "-m.onnx"])
+def test_names_of_files_are_quoted(name: str) -> None:
+    given = name if name[0] != "-" else f"./{name}"
+    lines = dict(islice(steps(shlex.join(["check", given])), 2))
+    assert [line.split()[0] for line in lines] == ["check", "rewrite"]
+    assert Path(f"{name.removesuffix('.onnx')}.enforced.onnx").is_file()
+
+
+@pytest.mark.parametrize(("name", "last"), [
+    ("div_int32", "audit model.enforced.onnx"),
+    ("normalization_broadcast", "audit model.conforming.enforced.onnx"),
+    ("sub_in_scan", "explain Graph.operator_set"),
+])  # fmt: skip
+def test_bundled_model_comes_to_a_record_or_to_what_its_author_has_to_do(
+    name: str, last: str
+) -> None:
+    shutil.copy(models.path(name), "model.onnx")
+    shown = dict(steps("check model.onnx"))
+    assert [*shown][-1] == last
+    records = [text for line, text in shown.items() if line.startswith("verify ")]
+    kept = [text for line, text in shown.items() if text.startswith(f"{line[6:]}: kept")]
+    assert (len(records), len(kept)) == ((1, 1) if last.startswith("audit") else (0, 0))
+    assert all("no difference\n" in text for text in records)
+
+
+def test_quiet_command_says_nothing_of_it() -> None:
+    for line in ("rewrite m.onnx -o e.onnx", "verify e.onnx r.json", "run m.onnx", "audit m.onnx"):
+        if line.startswith("verify"):
+            command("rewrite", "m.onnx", "-o", "e.onnx", "--record", "r.json")
+        assert command(*line.split(), "--quiet").stdout == ""
+
+
+def test_what_is_written_to_standard_output_is_the_model_alone() -> None:
+    done = command("rewrite", "m.onnx", "-o", "-")
+    assert "next:" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("verb", KEPT)
+def test_each_option_that_is_kept_is_one_of_the_command(verb: str) -> None:
+    assert verb in COMMANDS
+    assert {*KEPT[verb]} <= {parameter.name for parameter in load(verb).params}
