@@ -61,8 +61,8 @@ conformity: arguments assumptions backends comparing conforming errors files loa
     options pipeline profile runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile terms
     value_files
-reporting: backends comparing conforming conformity enforcing errors evidence kernel loading obligations
-    options oracle pipeline profile suite terms
+reporting: backends comparing conforming conformity enforcing errors evidence kernel loading
+    obligations options oracle pipeline profile suite terms
 """
 """Each room, and the rooms that it may import."""
 
