@@ -1,8 +1,10 @@
 """The public functions `conform` and `conform_file`, which fix violations in a model."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,8 @@ from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.outcome import outcome_of
+from sonnx_ort.conforming.proposal import Proposal, Remaining, rounds, with_proposal
+from sonnx_ort.conforming.proposal import propose as propose_options
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import (
@@ -36,9 +40,11 @@ from sonnx_ort.files import (
     refuse_source,
     write_model,
 )
+from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.premises import premises_of
@@ -49,7 +55,17 @@ from sonnx_ort.pipeline import conform as conform_graph
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT
 from sonnx_ort.profile.contract import NO_CONTRACT, contract_to_json
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+from sonnx_ort.proposing import (
+    fixed_numbers,
+    open_shapes,
+    stated_by,
+    takes_sizes_as_one,
+    without_assumed,
+)
+from sonnx_ort.remedies import Remedy, arguments_of, listed
 from sonnx_ort.runtime.feeds import graph_inputs
+
+_logger = logging.getLogger("sonnx_ort")
 
 Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 
@@ -71,17 +87,19 @@ class Conformed(Generic[Model]):
         measured: How far outputs are from those of the original model in runs of both; None if no
             change rounds, or nothing was to be measured.
         new: The remaining violations that the original does not have, at what changes added.
+        proposal: Further options that fix what is left, if these were to be tried and some do.
     """
 
     model: Model
     changes: tuple[Made, ...]
-    remaining: tuple[tuple[Obligation, str], ...]
+    remaining: Remaining
     before: Report
     report: Report
     left_out: tuple[Made, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=dict)
     measured: Measured | None = None
     new: tuple[Obligation, ...] = ()
+    proposal: Proposal | None = None
 
     def __repr__(self) -> str:
         """Give the numbers, for model and reports are long."""
@@ -138,6 +156,8 @@ class ConformOptions(TypedDict, total=False):
         seed: The seed of the random inputs; 0 by default.
         sizes: The sizes of their open dimensions, by name; others are chosen.
         input_shapes: The shapes of random inputs, by name.
+        propose: Whether to try which further options would fix what is left, which takes a multiple
+            of the time; `Conformed.proposal` says it. False by default.
         time_limit: How many seconds a run that verifies may take; 60 by default.
         memory_limit: How many MB of memory it may take; three quarters of the machine's by default.
     """
@@ -161,6 +181,7 @@ class ConformOptions(TypedDict, total=False):
     seed: int
     sizes: Mapping[str, int]
     input_shapes: Mapping[str, Sequence[int]]
+    propose: bool
     time_limit: int | float
     memory_limit: int | None
 
@@ -259,14 +280,15 @@ class _Result:
     assumed: Mapping[str, str] = field(default_factory=dict)
     measured: Measured | None = None
     premises: tuple[str, ...] = ()
+    proposal: Proposal | None = None
 
     def of(self, model: Model) -> Conformed[Model]:
         """The result as it is given, with the model in its form."""
         graph = self.graph
         report = replace(graph.examination.report, premises=self.premises)
-        changes, remaining = tuple(graph.made), graph.remaining
+        changes, remaining = tuple(graph.made), with_proposal(graph.remaining, self.proposal)
         new = outcome_of(self.before, graph).new
-        said = self.left_out, self.assumed, self.measured, new
+        said = self.left_out, self.assumed, self.measured, new, self.proposal
         return Conformed(model, changes, remaining, self.before, report, *said)
 
 
@@ -292,19 +314,21 @@ def _conform(  # noqa: PLR0913 - one for each option
     seed: int = 0,
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    propose: bool = False,
     time_limit: int | float = SECONDS,
     memory_limit: int | None = None,
 ) -> _Result:
     if unroll < 0:
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
     rules = selected_rules(select, ignore)
-    selection = Selection(rules, rounding, name_outputs, unroll, both_branches)
+    original, declared = source, graph_inputs(source.proto)
+    # Values inside are checked by a model that is enforced alone.
+    limits = contract_for(source, contract).of_inputs(each.name for each in declared)
+    stated = stated_by(declared, [*samples, inputs], Sizes(sizes, input_shapes), limits)
+    limits = without_assumed(limits, declared, assume)
     source = assuming(source, assume, assume_shapes)
     premises = premises_of(source.proto)
-    # Values inside are checked by a model that is enforced alone.
-    limits = contract_for(source, contract).of_inputs(
-        each.name for each in graph_inputs(source.proto)
-    )
+    selection = Selection(rules, rounding, name_outputs, unroll, both_branches, stated=stated)
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE, contract=limits)
     result = _changed(source, choices, selection)
     how: Any = {
@@ -328,7 +352,116 @@ def _conform(  # noqa: PLR0913 - one for each option
         measured = measure_deviations(source, made, inputs, samples, **how)
         result.changed.model.metadata_props[MEASURED_DEVIATION] = measured.to_json()
     said = tuple(premises.lines())
-    return replace(result, assumed=assumed, measured=measured, premises=said)
+    result = replace(result, assumed=assumed, measured=measured, premises=said)
+    if propose and result.graph.remaining:
+        trials = _Trials(original, choices, selection, assume, assume_shapes)
+        proposal = trials.proposal(result.graph)
+        if proposal is not None and rounds(proposal) and measure:
+            source, made = trials.made(proposal)
+            with suppress(SonnxError):
+                found = measure_deviations(source, made, inputs, samples, **how)
+                proposal = replace(proposal, rounding=_deviation(found))
+        result = replace(result, proposal=proposal)
+    return result
+
+
+_MOST_NODES_OF_TRIALS = 4000
+"""Of larger models options are tried together alone."""
+
+
+@dataclass(slots=True)
+class _Trials:
+    """A model that is conformed again with further options.
+
+    Attributes:
+        source: The model without what is assumed.
+        choices: What its user asks for.
+        selection: Which changes were made.
+        assume: The values of inputs that its user states.
+        assume_shapes: The shapes of inputs that its user states.
+        left: What was left, by the options; None if the model cannot be conformed with them.
+        best: The options of the trial that left least, with the model; of equal ones the last.
+    """
+
+    source: ReadModel
+    choices: Choices
+    selection: Selection
+    assume: Mapping[str, npt.ArrayLike]
+    assume_shapes: Mapping[str, Sequence[int]]
+    left: dict[frozenset[Remedy], Remaining | None] = field(default_factory=dict)
+    best: tuple[frozenset[Remedy], ReadModel, _Result] | None = None
+
+    def proposal(self, graph: ConformedGraph) -> Proposal | None:
+        """Options that fix what is left in a graph; None if none does."""
+        stated = self.selection.stated
+        inputs = [
+            each
+            for each in graph_inputs(self.source.proto)
+            if each.name not in self.assume_shapes and each.name not in self.assume
+        ]
+        small = sum(1 for _ in every_node(graph.model.graph)) <= _MOST_NODES_OF_TRIALS
+        further = open_shapes(inputs, stated)
+        certain = fixed_numbers(inputs, self.choices.demands.contract)
+        found = propose_options(
+            graph.remaining, self._left, further, certain=certain, each_alone=small
+        )
+        if found is None:
+            return None
+        return replace(found, assumed_sizes=takes_sizes_as_one(found.remedies, stated))
+
+    def _left(self, remedies: Sequence[Remedy]) -> Remaining | None:
+        key = frozenset(remedies)
+        if key not in self.left:
+            try:
+                source, result = self._changed(remedies)
+            except Exception as error:  # noqa: BLE001 - the model is conformed without it
+                _logger.debug("what %s would fix is unknown: %s", listed(remedies), error)
+                self.left[key] = None
+            else:
+                self.left[key] = found = result.graph.remaining
+                if self.best is None or len(found) <= len(self.best[2].graph.remaining):
+                    self.best = key, source, result
+        return self.left[key]
+
+    def _changed(self, remedies: Sequence[Remedy]) -> "tuple[ReadModel, _Result]":
+        """The model with what is assumed, and conformed with further options.
+
+        Raises:
+            SonnxError: It cannot be conformed with these.
+        """
+        options = arguments_of(remedies)
+        source = assuming(
+            self.source,
+            {**self.assume, **options.pop("assume", {})},
+            {**self.assume_shapes, **options.pop("assume_shapes", {})},
+        )
+        if "unroll" in options:
+            options["most_steps"] = options.pop("unroll")
+        names = [each.name for each in graph_inputs(source.proto)]
+        demands = self.choices.demands
+        demands = replace(demands, contract=demands.contract.of_inputs(names))
+        choices = replace(self.choices, demands=demands)
+        return source, _changed(source, choices, replace(self.selection, **options))
+
+    def made(self, proposal: Proposal) -> tuple[ReadModel, ReadModel]:
+        """The model with what a proposal assumes, and what is made of it."""
+        if self.best is None or self.best[0] != frozenset(proposal.remedies):
+            source, result = self._changed(proposal.remedies)
+        else:
+            _, source, result = self.best
+        return source, replace(source, proto=result.changed.to_proto())
+
+
+def _deviation(measured: Measured) -> str:
+    """How far outputs deviate at most, in words; empty if nothing was measured."""
+    if measured.reason:
+        return ""
+    largest = max(each.absolute for each in measured.deviations)
+    count = sum(measured.runs.values())
+    runs = "1 run" if count == 1 else f"{count} runs"
+    if not largest:
+        return f"may round, but no output deviated in {runs}"
+    return f"rounds: outputs deviated by at most {at_most(largest, 2)} in {runs}"
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:

@@ -19,6 +19,7 @@ kernel:
 progress:
 deferred_sympy:
 errors: terms
+remedies:
 arguments: errors
 versions:
 terms: kernel
@@ -35,7 +36,7 @@ files: errors loading
 value_files: errors files
 knowledge: custom_ops errors kernel loading profile terms
 obligations: arguments errors kernel knowledge loading profile progress reading terms versions
-conforming: errors kernel knowledge loading obligations profile progress terms
+conforming: errors kernel knowledge loading obligations profile progress remedies terms
 options: arguments backends errors obligations profile
 certificates: checker errors kernel loading obligations profile progress terms
 enforcing: backends certificates custom_ops errors guards kernel knowledge loading obligations
@@ -57,12 +58,13 @@ demonstration: backends errors models obligations runtime
 installation: backends comparing custom_ops demonstration errors evidence models profile
     runtime versions
 assumptions: errors loading obligations profile runtime terms
-conformity: arguments assumptions backends comparing conforming errors files loading obligations
-    options pipeline profile runtime
+proposing: comparing conforming profile remedies runtime
+conformity: arguments assumptions backends comparing conforming errors files kernel loading
+    obligations options pipeline profile proposing remedies runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile terms
     value_files
 reporting: backends comparing conforming conformity enforcing errors evidence kernel loading
-    obligations options oracle pipeline profile suite terms
+    obligations options oracle pipeline profile remedies suite terms
 """
 """Each room, and the rooms that it may import."""
 
@@ -78,7 +80,8 @@ ANNEXES = set(
     re.findall(
         r"\w+",
         "assumptions certificates checker cli comparing conforming conformity demonstration "
-        "envelope evidence file_api installation models oracle reporting suite value_files",
+        "envelope evidence file_api installation models oracle proposing remedies reporting suite "
+        "value_files",
     )
 )
 """The rooms that are imported at their first use: no enforced model needs them."""
@@ -153,7 +156,7 @@ def test_page_lists_each_room_below_those_that_it_imports(room: str) -> None:
 
 def test_page_lists_every_room_but_small_ones() -> None:
     small = {"deferred_sympy", "errors", "arguments", "reading", "backends", "files"}
-    small |= {"value_files", "assumptions", "progress", "unenforced"}
+    small |= {"value_files", "assumptions", "progress", "proposing", "remedies", "unenforced"}
     assert set(BELOW) - set(PLACES) == small
 
 

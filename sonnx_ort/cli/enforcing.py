@@ -36,11 +36,13 @@ from sonnx_ort.reporting.next_steps import (
     after_verify,
     command_line,
     file_word,
+    shell,
 )
 
 if TYPE_CHECKING:
     from sonnx_ort.certificates import Certificate
-    from sonnx_ort.obligations.obligation import Obligation
+    from sonnx_ort.conforming.proposal import Remaining
+    from sonnx_ort.remedies import Remedy
 
 app = subcommand()
 
@@ -242,6 +244,10 @@ _NUMBER = re.compile(
             "--verify",
         ),
         "strict": flag("Write no file if a violation remains.", "--strict"),
+        "no_forecast": flag(
+            "Do not try which further options fix what is left; that takes a multiple of the time.",
+            "--no-forecast",
+        ),
     },
     epilog=examples(
         "sonnx-ort conform model.onnx -o conforming.onnx",
@@ -251,6 +257,7 @@ _NUMBER = re.compile(
     ),
 )
 def conform(
+    context: typer.Context,
     model: Path,
     inputs: Mapping[str, Path],
     data: Path | None,
@@ -258,6 +265,7 @@ def conform(
     diff: bool,
     no_measure: bool,
     strict: bool,
+    no_forecast: bool,
     force: bool,
     external_data: Transfer,
     quiet: bool,
@@ -271,19 +279,23 @@ def conform(
     the bound of each, and how far outputs deviate in runs: on random inputs, on --input and --data,
     and at the corners of a --contract.
 
+    If violations remain, it tries which further options would fix them, and ends with the command
+    that gives these.
+
     Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """
     from sonnx_ort.cli.batch import working_on
     from sonnx_ort.cli.comparing import samples_of
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.conformity import conform_file
-    from sonnx_ort.reporting.conformity_report import conformity_report
+    from sonnx_ort.reporting.conformity_report import conformity_report, proposal_report
     from sonnx_ort.reporting.terminal import fitted
 
     with working_on(str(model), quiet=quiet):
         if (output is None) is not diff:
             raise SonnxError("give either -o FILE or --diff")
         choices |= {"inputs": read_values(inputs), "measure": not no_measure}
+        choices["propose"] = not (no_forecast or quiet)
         if data is not None:
             choices["samples"] = tuple(samples_of(model, data).values())
         if output is None:
@@ -297,16 +309,44 @@ def conform(
             written = not (strict and conformed.remaining)
             done = "written" if written else "not written"
             say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
-            if written and not is_stream(output):
+            if written and conformed.proposal is None and not is_stream(output):
                 say_next(after_conform(output, given))
+        if conformed.proposal is not None:
+            say(f"\n{proposal_report(conformed.proposal)}", output)
+            say_next(_again(context, conformed.proposal.remedies, model), output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
-def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
+def _but(remaining: "Remaining") -> str:
     """What a written model still violates, as the end of a sentence."""
     rules = sorted({obligation.rule.id for obligation, _ in remaining})
-    return f"; it still violates {', '.join(rules)}" if rules else ""
+    if not rules:
+        return ""
+    left = (
+        "1 violation is left" if len(remaining) == 1 else f"{len(remaining):,} violations are left"
+    )
+    return f"; {left}: {', '.join(rules)}"
+
+
+def _again(context: typer.Context, remedies: "Sequence[Remedy]", model: Path) -> str:
+    """The command as it was given, with further options, that writes a file."""
+    words, written = ["sonnx-ort", "conform"], False
+    replaced = {each.option for each in remedies if not each.name}
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        value = context.params.get(name)
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE"
+        if not given or name in {"diff", *replaced}:
+            continue
+        written = written or name == "output"
+        option = [min(parameter.opts, key=len)] * (parameter.param_type_name == "option")
+        for each in value if isinstance(value, list | tuple) else [value]:
+            words += option if each is True else [*option, str(each)]
+    if not written:
+        words += ["-o", str(model.with_name(f"{model.stem}.conforming.onnx"))]
+    return shell([*words, *(word for each in remedies for word in each.words)])
 
 
 @command(

@@ -18,6 +18,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.conforming.bounds import Bound
+from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
@@ -26,6 +27,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.remedies import Advice, Remedy, listed
 from sonnx_ort.terms.operand import Operand, Shape, has_known_sizes
 
 Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
@@ -87,7 +89,15 @@ def stored_constant(
 
 
 class NoChangeError(Exception):
-    """A change cannot fix what is violated at a node; the message says why, as a clause."""
+    """A change cannot fix what is violated at a node; the message says why, as a clause.
+
+    Attributes:
+        reason: The message, with the options that would let it.
+    """
+
+    def __init__(self, *parts: str | Remedy) -> None:
+        self.reason = Advice(*parts)
+        super().__init__(self.reason)
 
 
 class TooEarlyError(NoChangeError):
@@ -222,6 +232,7 @@ class NodeEdit:
         most_steps: How many steps a Loop or Scan may have that is unrolled.
         both_branches: Whether both branches of an If may be computed.
         proved: The nodes whose rules are all proved, if both branches may be computed.
+        stated: What is known of inputs, which reasons propose to fix.
     """
 
     node: ir.Node
@@ -242,6 +253,7 @@ class NodeEdit:
     most_steps: int = MOST_STEPS
     both_branches: bool = False
     proved: frozenset[ir.Node] = frozenset()
+    stated: Stated = field(default_factory=Stated)
 
     @property
     def version(self) -> int:
@@ -283,21 +295,30 @@ class NodeEdit:
         """The certain sizes of a value.
 
         Raises:
-            NoChangeError: They are known only in a run.
+            NoChangeError: They depend on the input.
         """
         shape = self.shape(value)
         if not has_known_sizes(shape):
-            raise NoChangeError(f"the sizes of '{value.name}' are known only in a run")
+            raise NoChangeError(
+                f"the sizes of '{value.name}' depend on the input", self.fixing_sizes(value)
+            )
         return cast(tuple[int, ...], shape)
 
-    def sizes_option(self, value: ir.Value) -> str:
-        """The option that fixes the sizes of a value, as the end of a sentence; "" for none."""
-        for given in self.facts.inputs_affecting([value]):
-            shape = given.shape or ()
-            sizes = [str(size) if isinstance(size, int) else "1" for size in shape]
-            if any(not isinstance(size, int) for size in shape):
-                return f"; fix its sizes: --assume-shape {given.name}={','.join(sizes)}"
-        return ""
+    def fixing_sizes(self, *values: ir.Value) -> Advice:
+        """The options that fix the sizes of values, as the end of a sentence; empty for none."""
+        shapes = self.stated.fixing_shapes(self.facts.inputs_affecting(values))
+        if not shapes:
+            return Advice()
+        return Advice("; fix ", "it" if len(shapes) == 1 else "them", ": ", listed(shapes))
+
+    def fixing_elements(self, *values: ir.Value) -> Advice:
+        """The options that fix the elements of values, as the end of a sentence; empty for none.
+
+        An element may follow from the sizes of an input, or from its elements.
+        """
+        inputs = self.facts.inputs_affecting(values)
+        fixing = (*self.stated.fixing_values(inputs), *self.stated.fixing_shapes(inputs))
+        return Advice("; to fix it: ", listed(fixing)) if fixing else Advice()
 
     def dtype(self, value: ir.Value) -> ir.DataType:
         """The type of the elements of a value.
@@ -314,7 +335,7 @@ class NodeEdit:
         """The elements of an input.
 
         Raises:
-            NoChangeError: It is omitted, or known only in a run.
+            NoChangeError: It is omitted, or depends on the input.
         """
         return self.elements_of(self.operand(position))
 
@@ -322,18 +343,22 @@ class NodeEdit:
         """The elements of a value.
 
         Raises:
-            NoChangeError: They are known only in a run.
+            NoChangeError: They depend on the input.
         """
         found = self.facts.constant(value)
+        if found is None and self.facts.foldable(value):
+            raise NoChangeError(f"the elements of '{value.name}' are constant, but not computed")
         if found is None:
-            raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
+            raise NoChangeError(
+                f"the elements of '{value.name}' depend on the input", self.fixing_elements(value)
+            )
         return found
 
     def integer_of(self, value: ir.Value) -> int:
         """The only integer that a value holds.
 
         Raises:
-            NoChangeError: It holds another number of them, or they are known only in a run.
+            NoChangeError: It holds another number of them, or they depend on the input.
         """
         found = self.elements_of(value)
         if found.size != 1:

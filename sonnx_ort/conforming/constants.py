@@ -113,7 +113,10 @@ def remove_axis(edit: NodeEdit, positions: Sequence[int]) -> bool:
     for _, value in vectors:
         shape = edit.shape(value)
         if any(not isinstance(size, int) for size in shape):
-            raise NoChangeError(f"how many elements '{value.name}' has is known only in a run")
+            raise NoChangeError(
+                f"how many elements '{value.name}' has depends on the input",
+                edit.fixing_sizes(value),
+            )
         if shape != (1,):
             raise NoChangeError(f"'{value.name}' is not a vector of one element")
     for position, value in vectors:

@@ -25,6 +25,7 @@ from sonnx_ort.conforming.simplifying import detach_bodies
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.remedies import Remedy
 
 _MOST_NODES = 4096
 _SCAN_WITHOUT_BATCHES = 9
@@ -74,8 +75,10 @@ def take_branch(edit: NodeEdit) -> list[ir.Value]:
         return _released(edit, _moved(edit, _branch(edit, taken=bool(known.item()))))
     if not edit.both_branches:
         raise NoChangeError(
-            f"its condition '{condition.name}' is known only in a run; --both-branches may compute "
-            "both branches"
+            f"its condition '{condition.name}' depends on the input; ",
+            Remedy("both_branches"),
+            " may compute both branches",
+            edit.fixing_elements(condition),
         )
     return _chosen(edit, condition)
 
@@ -210,8 +213,10 @@ def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
     limit = None if trips is None else max(edit.integer_of(trips), 0)
     number, condition, *taken = body.inputs
     goes = np.array(True) if go_on is None else _known(edit.facts, go_on, {})
-    if goes is None:
-        raise NoChangeError("how many steps it takes is known only in a run")
+    if go_on is not None and goes is None:
+        raise NoChangeError(
+            "how many steps it takes depends on the input", edit.fixing_elements(go_on)
+        )
     states = [_known(edit.facts, edit.operand(2 + index), {}) for index in range(len(taken))]
     for count in range(_MOST_COUNTED + 1):
         if goes is None:
@@ -237,7 +242,9 @@ def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
     axes = _axes(edit, "scan_input_axes", [len(edit.shape(value)) for value in elements])
     length = edit.shape(elements[0])[axes[0]] if elements else None
     if not isinstance(length, int):
-        raise NoChangeError("how many steps it takes is known only in a run")
+        raise NoChangeError(
+            "how many steps it takes depends on the input", edit.fixing_sizes(*elements[:1])
+        )
     _require_few(edit, length, body)
     op, stacked = Operators(edit), list[list[ir.Value]]()
     ranks = [len(edit.facts.shape(value) or ()) + 1 for value in body.outputs[first:]]
@@ -262,7 +269,9 @@ def _axes(edit: NodeEdit, name: str, ranks: Sequence[int]) -> list[int]:
 def _require_few(edit: NodeEdit, count: int, body: ir.Graph) -> None:
     most = edit.most_steps
     if count > most:
-        raise NoChangeError(f"it takes {count:,} steps; --unroll {count} writes them all")
+        raise NoChangeError(
+            f"it takes {count:,} steps; ", Remedy("unroll", count), " writes them all"
+        )
     if count < 1:
         raise NoChangeError("it takes no step")
     if count * len(body) > _MOST_NODES:

@@ -192,7 +192,8 @@ def _same_pads(edit: NodeEdit, axes: int, *, upper: bool) -> list[tuple[int, int
             needed = extent - 1
         else:
             raise NoChangeError(
-                f"the padding depends on the sizes of '{x.name}', which are known only in a run"
+                f"the padding depends on the sizes of '{x.name}', which are open",
+                edit.fixing_sizes(x),
             )
         # A convolution that leaves the last element out pads nothing in front of the first.
         if needed < (0 if pooling else -1):

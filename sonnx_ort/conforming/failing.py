@@ -10,11 +10,13 @@ import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import has_known_sizes
 
-MAY_END = (
+MAY_END = Advice(
     "ONNX Runtime runs it although nothing reads it, and it may end a run; remove it from the "
-    "file, or accept it with --ignore Graph.dead_node"
+    "file, or accept it with ",
+    Remedy("ignore", "Graph.dead_node"),
 )
 """Why a dead node stays, as a clause."""
 

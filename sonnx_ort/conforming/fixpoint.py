@@ -27,13 +27,13 @@ from sonnx_ort.conforming.declarations import (
 )
 from sonnx_ort.conforming.failing import MAY_END, may_end_a_run
 from sonnx_ort.conforming.rounds import (
-    MAY_BE_ROUNDED,
     Key,
     Made,
     Place,
     Round,
     Selection,
     place_of,
+    rounded,
 )
 from sonnx_ort.conforming.simplifying import (
     correct_false_claims,
@@ -65,6 +65,7 @@ from sonnx_ort.profile.graph import (
     UNREAD,
 )
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.remedies import Advice, Remedy
 
 _MOST_ROUNDS = 20
 """More rounds than changes can need one after the other."""
@@ -84,14 +85,17 @@ Examine = Callable[[Examination | None], Examination]
 """Examines a graph as it is then, given what is known of it; see `examine_model`."""
 
 
-_ON_REQUEST = f"a change on request may fix it: {ADD_OUTPUTS}"
+_NAMED = Advice(Remedy("name_outputs"), " fixes it: the output becomes one of the model")
 
-_OUTPUT_MOVES_ROUNDING = "to make it an output moves where 16-bit floats are rounded"
+NO_CHANGE = "no change fixes it: "
+"""The beginning of a reason that names what only the author of the model can do."""
+
+_OUTPUT_MOVES_ROUNDING = Advice("to make it an output moves where 16-bit floats are rounded")
 
 _UNKNOWN = {
-    GR2.id: "its type is not known",
-    IMPLICIT_SHAPE.id: "its rank is not known",
-    GR4.id: "ONNX defines no default value for it, or the value is unknown",
+    GR2.id: Advice("its type is not known"),
+    IMPLICIT_SHAPE.id: Advice("its rank is not known"),
+    GR4.id: Advice("ONNX defines no default value for it, or the value is unknown"),
 }
 """Why what has to stand in the file does not."""
 
@@ -116,23 +120,23 @@ class ConformedGraph:
     examination: Examination
     selection: Selection
     made: list[Made] = field(default_factory=list)
-    reasons: dict[Place, str] = field(default_factory=dict)
+    reasons: dict[Place, Advice] = field(default_factory=dict)
     origins: dict[tuple[tuple[str, ...], str], Key] = field(default_factory=dict)
 
     @property
-    def remaining(self) -> tuple[tuple[Obligation, str], ...]:
+    def remaining(self) -> tuple[tuple[Obligation, Advice], ...]:
         """What is violated still, each with the reason why no change fixes it."""
         return tuple((o, self._reason(o)) for o in self.examination.report.violations)
 
-    def _reason(self, obligation: Obligation) -> str:
+    def _reason(self, obligation: Obligation) -> Advice:
         if obligation.rule.id not in self.selection.rules:
-            return "its rule is not selected"
+            return Advice("its rule is not selected")
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and _leaves_out_output(obligation) and not obligation.path:
-            return known if known in (_OUTPUT_MOVES_ROUNDING, MAY_END) else _ON_REQUEST
+            return known if known in (_OUTPUT_MOVES_ROUNDING, MAY_END) else _NAMED
         if known is not None and obligation.rule.id == GR4.id:
-            return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
-        return known or f"no change fixes it: {obligation.hint}"
+            return Advice(f"{obligation.evidence.partition(' is left out')[0]}: ", known)
+        return known or Advice(NO_CHANGE, obligation.hint)
 
 
 def conform_graph(
@@ -224,7 +228,7 @@ class _Editing:
         if floats.present and conformed.selection.rounding:
             self._edit(title, whole, MOVED_ROUNDING)
         elif floats.present:
-            reason = f"{MAY_BE_ROUNDED}: {title}; {WHY_IT_ROUNDS}"
+            reason = rounded(f"{title}; {WHY_IT_ROUNDS}")
             left = (o for o in conformed.examination.report.violations if o.rule is rule)
             conformed.reasons.update((place_of(o), reason) for o in left)
 
@@ -314,7 +318,7 @@ class _Editing:
         outputs = {value.name for node in self._model.graph for value in unread_outputs(node)}
         for obligation in conformed.examination.report.violations:
             if obligation.rule is UNREAD and obligation.node in outputs:
-                conformed.reasons.setdefault(place_of(obligation), _ON_REQUEST)
+                conformed.reasons.setdefault(place_of(obligation), _NAMED)
         # Of added nodes that are equal, or undo each other, not all are left.
         present = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
         conformed.made = [

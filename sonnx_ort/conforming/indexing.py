@@ -115,14 +115,14 @@ def _require_places_of_their_own(op: Operators, x: ir.Value, indices: ir.Value, 
     known, size = op.edit.facts.constant(indices), op.edit.shape(x)[axis]
     if known is None:
         raise NoChangeError(
-            f"whether two of its indices name one place is known only in a run; make "
+            f"whether two of its indices name one place depends on the input; make "
             f"'{indices.name}' a constant"
         )
     if (known < 0).any():
         if not isinstance(size, int):
             raise NoChangeError(
-                f"which places its negative indices name is known only in a run"
-                f"{op.edit.sizes_option(x)}"
+                f"which places its negative indices name depends on the sizes of '{x.name}'",
+                op.edit.fixing_sizes(x),
             )
         known = np.where(known < 0, known + size, known)
     lines = np.sort(known, axis=axis)
@@ -150,7 +150,10 @@ def _lengths(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
         raise NoChangeError(f"'{lengths.name}' is no vector")
     if not (isinstance(batch, int) and op.edit.shape(lengths) == (batch,)):
         if op.edit.opset < _WITH_ZERO_SIZES:
-            raise NoChangeError("whether each sequence has a length is known only in a run")
+            raise NoChangeError(
+                "whether each sequence has a length depends on the input",
+                op.edit.fixing_sizes(x, lengths),
+            )
         lengths = op.Reshape(lengths, op.sizes(x, [op.attribute("batch_axis")]), allowzero=1)
     if isinstance(time, int) and op.is_within(lengths, 0, time):
         return lengths

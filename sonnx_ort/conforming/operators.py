@@ -135,7 +135,7 @@ class Operators:
             bounds = bounds_of_element(shape[axis])
             if bounds is None or bounds.lower < 1:
                 raise NoChangeError(
-                    f"axis {axis} of '{value.name}' may be empty{self.edit.sizes_option(value)}"
+                    f"axis {axis} of '{value.name}' may be empty", self.edit.fixing_sizes(value)
                 )
 
     def is_within(self, indices: ir.Value, least: int, most: int | None = None) -> bool:

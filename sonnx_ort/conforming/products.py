@@ -368,7 +368,9 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
     common = broadcast_shape(*stacks)
     sizes = [size for stack in (*stacks, common or ()) for size in stack]
     if common is None or not all(isinstance(size, int) for size in sizes):
-        raise NoChangeError("how many matrices the stacks have is known only in a run")
+        raise NoChangeError(
+            "how many matrices the stacks have depends on the input", edit.fixing_sizes(a, b)
+        )
     number = prod(size for size in common if isinstance(size, int))
     if not 0 < number <= MOST_MATRICES:
         raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")

@@ -33,7 +33,7 @@ from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.constants import stored_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.terms.operand import Dimension
+from sonnx_ort.remedies import Remedy
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
 _NAMES = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
@@ -97,8 +97,11 @@ def store_inputs(edit: NodeEdit) -> bool:
         else:
             stored[position] = elements
     if others:
-        verb = "is" if len(others) == 1 else "are"
-        raise NoChangeError(f"{' and '.join(others)} {verb} known only in a run")
+        verb = "depends" if len(others) == 1 else "depend"
+        values = [value for value in edit.inputs if not _is_stored(value)]
+        raise NoChangeError(
+            f"{' and '.join(others)} {verb} on the input", edit.fixing_sizes(*values)
+        )
     for position, elements in stored.items():
         edit.set_input(position, edit.constant(elements, _NAMES[position]))
     return bool(stored)
@@ -135,7 +138,9 @@ def write_steps(edit: NodeEdit) -> bool:
     """Write all steps of an LSTM as nodes."""
     length, batch = _sizes(edit, "the number of steps")
     if length > edit.most_steps:
-        raise NoChangeError(f"it has {length} steps; --unroll {length} writes all of them")
+        raise NoChangeError(
+            f"it has {length} steps; ", Remedy("unroll", length), " writes all of them"
+        )
     if edit.integer("layout"):
         raise NoChangeError("ONNX Runtime rejects its layout")
     _require_usual_gates(edit, "its steps are written")
@@ -165,7 +170,7 @@ def write_steps(edit: NodeEdit) -> bool:
 def _weights(edit: NodeEdit, position: int) -> npt.NDArray[Any]:
     found = stored_elements(edit.operand(position), edit.facts, edit.opset)
     if found is None:
-        raise NoChangeError(f"{_NAMES[position]} is known only in a run")
+        raise NoChangeError(f"{_NAMES[position]} depends on the input")
     return found
 
 
@@ -229,15 +234,18 @@ def _sizes(edit: NodeEdit, what: str, *, only_batch: bool = False) -> tuple[int,
     shape = edit.shape(x)
     if len(shape) != 3:
         raise NoChangeError(f"'{x.name}' is of rank {len(shape)}, and not 3")
-    length = 0 if only_batch else _size(shape[0], "length", x, what)
-    return length, _size(shape[1], "number", x, what)
+    length = 0 if only_batch else _size(edit, 0, "length", what)
+    return length, _size(edit, 1, "number", what)
 
 
-def _size(size: Dimension, noun: str, x: ir.Value, what: str) -> int:
+def _size(edit: NodeEdit, axis: int, noun: str, what: str) -> int:
+    x = edit.operand(_X)
+    size = edit.shape(x)[axis]
     if not isinstance(size, int):
         raise NoChangeError(
-            f"{what} has to be constant, and the {noun} of the sequences of '{x.name}' is known "
-            "only in a run"
+            f"{what} has to be constant, but the {noun} of the sequences of '{x.name}' depends on "
+            "the input",
+            edit.fixing_sizes(x),
         )
     return size
 
@@ -253,7 +261,9 @@ def _hidden(edit: NodeEdit) -> int:
         return hidden
     *_, size = (None, *edit.shape(edit.operand(_R)))
     if not isinstance(size, int):
-        raise NoChangeError("the number of hidden units is known only in a run")
+        raise NoChangeError(
+            "the number of hidden units depends on the input", edit.fixing_sizes(edit.operand(_R))
+        )
     return size
 
 

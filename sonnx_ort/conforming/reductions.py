@@ -214,7 +214,9 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
     _require_windows(op, x, window)
     channels = op.edit.shape(x)[1]
     if not isinstance(channels, int):
-        raise NoChangeError(f"the number of channels of '{x.name}' is known only in a run")
+        raise NoChangeError(
+            f"the number of channels of '{x.name}' depends on the input", op.edit.fixing_sizes(x)
+        )
     ones = filled((channels, 1, *kernel), 1.0, op.dtype.numpy())
     total = op.Conv(x, ones, group=channels, **window)
     if not any(window["pads"] or ()) or op.attribute("count_include_pad"):
@@ -243,8 +245,8 @@ def _require_windows(op: Operators, x: ir.Value, window: Mapping[str, Any]) -> N
         padded = pads[axis] + pads[axes + axis]
         if bounds is None or bounds.lower + padded < reach:
             raise NoChangeError(
-                f"axis {axis + 2} of '{x.name}' may be shorter than a window"
-                f"{op.edit.sizes_option(x)}"
+                f"axis {axis + 2} of '{x.name}' may be shorter than a window",
+                op.edit.fixing_sizes(x),
             )
         if max(pads[axis], pads[axes + axis]) >= kernel[axis]:
             raise NoChangeError("a window may lie in the padding alone")

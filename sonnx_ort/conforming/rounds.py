@@ -38,6 +38,7 @@ from sonnx_ort.conforming.sixteen_bit_floats import (
     WHY_IT_ROUNDS,
     SixteenBitFloats,
 )
+from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
 from sonnx_ort.kernel.products import REDUCTIONS
@@ -50,6 +51,7 @@ from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_O
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.progress import followed
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import Operand
 
 _FILES = (constants, quantized, slices, convolutions, recurrent, powers, products, broadcasts)
@@ -73,8 +75,8 @@ TELLING_SIZES = (
 _OF_SIZES = (IMPLICIT_SHAPE, OPERATORS_OF_THE_SET)
 """The rules that may be violated because the sizes of a value are not known."""
 
-MAY_BE_ROUNDED = "a change that rounds may fix it"
-"""The beginning of the reason why a change that rounds was not made."""
+ROUNDING = Remedy("rounding")
+"""The option that lets changes round."""
 
 Place = tuple[str, str, str, tuple[str, ...], str]
 """A rule, the operator, node and path that it binds, and what the node leaves out, if it does."""
@@ -151,6 +153,7 @@ class Selection:
         both_branches: Whether both branches of an If may be computed.
         without: Changes that are not to be made.
         worsening: Changes after which more is violated, each with the reason.
+        stated: What is known of inputs, which reasons propose to fix.
     """
 
     rules: frozenset[str]
@@ -160,6 +163,7 @@ class Selection:
     both_branches: bool = False
     without: Collection[Key] = ()
     worsening: Mapping[Key, str] = field(default_factory=dict)
+    stated: Stated = field(default_factory=Stated)
 
 
 _Node = tuple[str, str, tuple[str, ...], str]
@@ -177,7 +181,7 @@ class Round:
     model: ir.Model
     examination: Examination
     selection: Selection
-    reasons: dict[Place, str]
+    reasons: dict[Place, Advice]
     sixteen_bit_floats: SixteenBitFloats
     ending: frozenset[ir.Node]
 
@@ -246,7 +250,7 @@ class Round:
     def _decompose(self, node: ir.Node, outside: Obligation, names: ValueNames) -> Made | None:
         """Write a node of an operator outside the set by operators of the set."""
         if (refusal := refusal_of(node, self.model.opset_imports)) is not None:
-            self._explain([outside], refusal)
+            self._explain([outside], Advice(refusal))
             return None
         edit = self._edit(node, names)
         decomposition = decomposition_of(edit)
@@ -288,6 +292,7 @@ class Round:
         chosen = self.selection
         edit = NodeEdit(node, opset, *known, operands, declared_results)
         edit.most_steps, edit.both_branches = chosen.most_steps, chosen.both_branches
+        edit.stated = chosen.stated
         if chosen.both_branches and node.op_type == "If":
             edit.proved = self.examination.proved
         return edit
@@ -299,7 +304,7 @@ class Round:
         if key in self.selection.without:
             return None
         if key in self.selection.worsening:
-            self._explain(concerned, self.selection.worsening[key])
+            self._explain(concerned, Advice(self.selection.worsening[key]))
             return None
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
@@ -316,10 +321,10 @@ class Round:
                 self._require_kept(edit, replaced=bool(edit.replacements))
         except NoChangeError as reason:
             edit.discard()
-            self._explain(concerned, str(reason))
+            self._explain(concerned, reason.reason)
             return None
         if only_tried:
-            self._explain(concerned, f"{MAY_BE_ROUNDED}: {change.title}{why}")
+            self._explain(concerned, rounded(f"{change.title}{why}"))
             return None
         edit.finish()
         return Made(
@@ -353,13 +358,25 @@ class Round:
             return MOVED_ROUNDING
         return change.bound
 
-    def _explain(self, concerned: Sequence[Obligation], reason: str) -> None:
+    def _explain(self, concerned: Sequence[Obligation], reason: Advice) -> None:
         for place in map(place_of, concerned):
-            known = self.reasons.get(place, "")
+            known = self.reasons.get(place)
             # Of changes that round, the first one would be made.
-            told = MAY_BE_ROUNDED if reason.startswith(MAY_BE_ROUNDED) else reason
-            if told not in known:
-                self.reasons[place] = f"{known}; {reason}" if known else reason
+            repeated = known is not None and ROUNDING in known.remedies and is_rounded(reason)
+            if known is None:
+                self.reasons[place] = reason
+            elif not repeated and reason not in known:
+                self.reasons[place] = Advice(known, "; ", reason)
+
+
+def rounded(title: str) -> Advice:
+    """The reason why a change that rounds was not made."""
+    return Advice(ROUNDING, " may fix it: ", title)
+
+
+def is_rounded(reason: Advice) -> bool:
+    """Whether a reason says why a change that rounds was not made."""
+    return reason.parts[:1] == (ROUNDING,)
 
 
 def _is_verified(change: Change, edit: NodeEdit) -> bool:

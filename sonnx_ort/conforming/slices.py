@@ -60,7 +60,9 @@ def name_squeezed_axes(edit: NodeEdit) -> bool:
     x = edit.operand(0)
     shape = edit.shape(x)
     if any(not isinstance(size, int) for size in shape):
-        raise NoChangeError(f"which axes of '{x.name}' have the size 1 is known only in a run")
+        raise NoChangeError(
+            f"which axes of '{x.name}' have the size 1 depends on the input", edit.fixing_sizes(x)
+        )
     axes = [axis for axis, size in enumerate(shape) if size == 1]
     if not axes:
         raise NoChangeError("it removes no axis, but the profile requires one to be named")
@@ -88,7 +90,10 @@ def _indices(edit: NodeEdit) -> tuple[Array, Array]:
     rank = len(edit.shape(edit.operand(_X)))
     number = edit.facts.shape(edit.operand(_STARTS))
     if number is None or len(number) != 1 or not isinstance(number[0], int):
-        raise NoChangeError("the number of axes that it names is known only in a run")
+        raise NoChangeError(
+            "the number of axes that it names depends on the input",
+            edit.fixing_sizes(edit.operand(_STARTS)),
+        )
     axes = np.arange(number[0]) if edit.input(_AXES) is None else edit.elements(_AXES)
     steps = np.ones(number[0]) if edit.input(_STEPS) is None else edit.elements(_STEPS)
     axes = np.where(axes < 0, axes + rank, axes).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.bounds import SUMS, Bound, Inputs, Reference
-from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.change import NoChangeError, NodeEdit
 from sonnx_ort.conforming.operators import FLOATS, Operators, Template
 
 _MOST_BASES = 1 << 22
@@ -63,7 +63,9 @@ def transform(
     along = int(-2 if given is None else given) % rank
     size = shape[along]
     if not isinstance(size, int) or shape[-1] not in (1, 2) or along == rank - 1:
-        raise NoChangeError("the length of the axis, or whether X is complex, is not known")
+        raise NoChangeError(
+            "the length of the axis, or whether X is complex, is not known", op.edit.fixing_sizes(x)
+        )
     if length is not None:
         wanted = op.integer(length)
         x, size = _of_length(op, x, along, size, wanted), wanted
@@ -131,7 +133,7 @@ def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
     product = op.MatMul(left, _matrices(op, right, (stack, inner, columns), sizes))
     if not len(rows) == len(columns) == 1 or len(stack) > 1:
         found = [sizes[letter] for letter in stack + rows + columns]
-        product = op.Reshape(product, _all_known(found))
+        product = op.Reshape(product, _all_known(op.edit, found))
     return _ordered(op, product, stack + rows + columns, wanted)
 
 
@@ -143,14 +145,17 @@ def _matrices(
     if all(len(group) == 1 for group in others) and len(stack) < 2:
         return x
     kept = others if not stack else groups
-    merged = [math.prod(_all_known([sizes[letter] for letter in group])) for group in kept]
+    merged = [math.prod(_all_known(op.edit, [sizes[letter] for letter in group])) for group in kept]
     return op.Reshape(x, merged)
 
 
-def _all_known(sizes: Sequence[object]) -> list[int]:
+def _all_known(edit: NodeEdit, sizes: Sequence[object]) -> list[int]:
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) != len(sizes):
-        raise NoChangeError("of a product of more than two axes the sizes have to be known")
+        raise NoChangeError(
+            "of a product of more than two axes the sizes have to be known",
+            edit.fixing_sizes(*edit.inputs),
+        )
     return known
 
 
@@ -278,7 +283,7 @@ def rotary_embedding(
     """RotaryEmbedding: pairs of elements of X turned by the angles of their positions."""
     heads, size, has_heads = op.attribute("num_heads"), op.edit.shape(x)[-1], op.rank(x) == 4
     if not isinstance(size, int):
-        raise NoChangeError("the size of its last axis is not known")
+        raise NoChangeError("the size of its last axis is not known", op.edit.fixing_sizes(x))
     if not has_heads:
         x = op.Transpose(op.Reshape(x, [0, 0, heads, -1]), perm=[0, 2, 1, 3])
         size //= heads

@@ -36,7 +36,7 @@ _OPERATORS = frozenset(
     [
         *("Abs", "Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand"),
         *("Flatten", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual"),
-        *("Max", "Min", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax", "ReduceMin"),
+        *("Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax", "ReduceMin"),
         *("ReduceProd", "ReduceSum", "Reshape", "Shape", "Sign", "Size", "Slice", "Squeeze"),
         *("Sub", "Tile", "Transpose", "Unsqueeze", "Where", "Xor"),
     ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sonnx_ort.conforming.change import Safety
+from sonnx_ort.conforming.proposal import Proposal
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
@@ -75,7 +76,7 @@ def _table(counts: Counter[tuple[str, str]]) -> list[str]:
 def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
     places: dict[tuple[str, str], list[str]] = {}
     for obligation, reason in conformed.remaining:
-        places.setdefault((obligation.rule.id, reason), []).append(obligation.place)
+        places.setdefault((obligation.rule.id, reason.in_command), []).append(obligation.place)
     if not places:
         return
     yield from ("", "still violated")
@@ -88,6 +89,18 @@ def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
         else:
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             yield f"    {', '.join(found[:_SHOWN])}{more}"
+
+
+def proposal_report(proposal: Proposal) -> str:
+    """The text of what further options would give, and of what they state, each on a line."""
+    left = counted(len(proposal.remaining), "violation")
+    lines = [f"{left} left with the command below, which"]
+    lines += [f"  {each}" for each in proposal.statements]
+    if proposal.assumed_sizes:
+        lines.append(
+            "Open sizes are taken as 1. If yours are others, give a sample by --data or a contract."
+        )
+    return fitted("\n".join(map(printable, lines)))
 
 
 def _summary(conformed: Conformed[Any]) -> str:

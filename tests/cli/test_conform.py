@@ -1,5 +1,6 @@
 """`sonnx-ort conform`: output, files and exit status."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_what_is_violated_still_is_told_with_its_reason() -> None:
         "  Slice.R3  1  its rule is not selected\n"
         "    Slice 'cut'\n"
         "\n3 violations before, 2 now; 1 change, safe, with 0 new nodes\n"
-        "conforming.onnx: written; it still violates Slice.R1, Slice.R3\n"
+        "conforming.onnx: written; 2 violations are left: Slice.R1, Slice.R3\n"
         "next: sonnx-ort check conforming.onnx --operators Slice,Softmax --select Softmax\n"
     )
 
@@ -72,7 +73,7 @@ def test_nothing_is_written_strictly_if_something_is_left(folder: Path) -> None:
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.endswith(
-        "conforming.onnx: not written; it still violates Slice.R1, Slice.R3\n"
+        "conforming.onnx: not written; 2 violations are left: Slice.R1, Slice.R3\n"
     )
     assert not (folder / "conforming.onnx").exists()
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *CHOSEN, "--strict")
@@ -145,6 +146,74 @@ def test_scalar_is_assumed_by_no_sizes() -> None:
     said = output("conform", "scaled.onnx", "-o", "conforming.onnx", "--assume-shape", "t=")
     assert said.startswith("assumed: t is of shape () in every run\n")
     assert "0 now" in said
+
+
+POOLED = """(float[n,3,4] a, float[n,4,5] b, float[1,1,4,4] x)
+    => (float[n,3,5] y, float[1,1,2,2] p) {
+    [product] y = MatMul(a, b)
+    [pool] p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"""
+PROPOSED = """
+0 violations left with the command below, which
+  states that a is of shape (1, 3, 4) in every run
+  states that b is of shape (1, 4, 5) in every run
+  adds outputs to the model
+Open sizes are taken as 1. If yours are others, give a sample by --data or a contract.
+"""
+
+
+def proposed(*given: str) -> tuple[str, list[str]]:
+    """What a command that leaves violations says, and the words of the one that it proposes."""
+    done = command("conform", "pooled.onnx", *given)
+    assert (done.returncode, done.stderr) == (1, "")
+    told, _, line = done.stdout.rpartition("next: ")
+    return told, shlex.split(line)
+
+
+@pytest.mark.parametrize(("given", "repeated"), [
+    (["-o", "made.onnx"], "pooled.onnx -o made.onnx"),
+    (["--diff"], "pooled.onnx -o pooled.conforming.onnx"),
+    (["-o", "made.onnx", "--seed", "3", "--assume-shape", "x=1,1,4,4", "--unroll", "4"],
+     "pooled.onnx -o made.onnx --unroll 4 --assume-shape x=1,1,4,4 --seed 3"),
+])  # fmt: skip
+def test_proposed_command_keeps_the_options_and_leaves_nothing(
+    given: list[str], repeated: str
+) -> None:
+    onnx.save(parse(POOLED), "pooled.onnx")
+    told, line = proposed(*given)
+    assert told.endswith(PROPOSED)
+    options = "--assume-shape a=1,3,4 --assume-shape b=1,4,5 --name-outputs"
+    again = ["sonnx-ort", "conform", *f"{repeated} {options}".split()]
+    assert sorted(line) == sorted(again)
+    done = command(*line[1:])
+    (target,) = {"made.onnx", "pooled.conforming.onnx"} & set(line)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"{target}: written")
+    assert sonnx_ort.check(target).ok
+    metadata = {entry.key: entry.value for entry in onnx.load(target).metadata_props}
+    assert metadata["sonnx_ort.assumed.b"] == "of shape (1, 4, 5)"
+
+
+@pytest.mark.parametrize(("options", "last"), [
+    (["--no-forecast"], "made.onnx: written; 2 violations are left: Graph.edges, MatMul.C1"),
+    (["--select", "MaxPool", "--operators", "MaxPool,MatMul"],
+     "made.onnx: written; 1 violation is left: MatMul.C1"),
+])  # fmt: skip
+def test_nothing_is_proposed_that_is_not_asked_for_or_fixes_nothing(
+    options: list[str], last: str
+) -> None:
+    onnx.save(parse(POOLED), "pooled.onnx")
+    done = command("conform", "pooled.onnx", "-o", "made.onnx", *options)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, last)
+
+
+def test_sizes_of_samples_are_proposed(folder: Path) -> None:
+    onnx.save(parse(POOLED), "pooled.onnx")
+    (folder / "samples").mkdir()
+    shapes = {"a": (2, 3, 4), "b": (2, 4, 5), "x": (1, 1, 4, 4)}
+    for name, shape in shapes.items():
+        np.save(folder / "samples" / f"{name}.npy", np.ones(shape, np.float32))
+    told, line = proposed("-o", "made.onnx", "--data", "samples")
+    assert "--assume-shape a=2,3,4 --assume-shape b=2,4,5 --name-outputs" in " ".join(line)
+    assert "taken as 1" not in told
 
 
 def test_rewrite_conforms_on_request() -> None:

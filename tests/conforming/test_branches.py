@@ -56,12 +56,15 @@ def test_names_of_both_branches_stay_apart() -> None:
     require_same_bits(model, made, {"X": np.float32([-1, 2])})
 
 
-UNKNOWN = "its condition 'c' is known only in a run; --both-branches may compute both branches"
+UNKNOWN = (
+    "its condition 'c' depends on the input; both_branches=True may compute both branches"
+    "; to fix it: {}"
+)
 
 
 def test_condition_of_a_run_gives_the_reason() -> None:
     model = branching("c = Identity(b)", "float[2,3] X, bool b")
-    assert reasons(model)["Graph.operator_set"] == UNKNOWN
+    assert reasons(model)["Graph.operator_set"] == UNKNOWN.format("assume={'b': VALUE}")
 
 
 @pytest.mark.parametrize("condition", ["bool b", "bool[1] b", "bool[k] b"])
@@ -121,7 +124,7 @@ def test_assumed_shape_is_declared() -> None:
     model = branching(
         "n = Shape<start = 0, end = 1>(Z) c = Equal(n, two)", "float[2,3] X, float[n] Z"
     )
-    assert reasons(model)["Graph.operator_set"] == UNKNOWN
+    assert reasons(model)["Graph.operator_set"] == UNKNOWN.format("assume_shapes={'Z': (1,)}")
     result = sonnx_ort.conform(model, assume_shapes={"Z": [2]}, verify=True)
     assert [o.rule.id for o, _ in result.remaining] == ["Graph.unused_input"]
     assert result.assumed == {"Z": "of shape (2,)"}

@@ -127,12 +127,14 @@ def test_bodies_in_a_loop_are_there_in_each_step(name: str) -> None:
 
 
 REMAINS = [
-    ("the elements of 'trips' are known only in a run", loop(trips=None)),
-    ("how many steps it takes is known only in a run", scan("", "3", rows="n")),
-    ("how many steps it takes is known only in a run",
+    ("the elements of 'trips' depend on the input; to fix it: assume={'trips': VALUE}",
+     loop(trips=None)),
+    ("how many steps it takes depends on the input; fix it: assume_shapes={'x': (1, 3)}",
+     scan("", "3", rows="n")),
+    ("how many steps it takes depends on the input",
      counting("d = Less(n, last)", "float", "{0.0}", "{2.5}")),
-    ("it takes 17 steps; --unroll 17 writes them all", loop(trips=17)),
-    ("it takes 40 steps; --unroll 40 writes them all", counting("d = Less(n, last)", ends="{40}")),
+    ("it takes 17 steps; unroll=17 writes them all", loop(trips=17)),
+    ("it takes 40 steps; unroll=40 writes them all", counting("d = Less(n, last)", ends="{40}")),
     ("it takes more than 4,096 steps", counting("d = Less(n, last)", ends="{9000}")),
     ("it takes no step", loop(go=False)),
     ("its body may end it",
@@ -152,7 +154,7 @@ def test_what_is_not_unrolled_gives_the_reason(reason: str, model: onnx.ModelPro
 def test_number_of_steps_is_chosen() -> None:
     assert violated(sonnx_ort.conform(loop(trips=17), unroll=17).model) == set()
     (left,) = sonnx_ort.conform(loop(), unroll=0).remaining
-    assert left[1] == "it takes 3 steps; --unroll 3 writes them all"
+    assert left[1] == "it takes 3 steps; unroll=3 writes them all"
 
 
 def test_number_below_0_is_refused() -> None:

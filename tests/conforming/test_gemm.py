@@ -123,7 +123,7 @@ def test_what_may_round_otherwise_rounds(
 ) -> None:
     a = "4,m" if "transA" in attributes else "m,4"
     model = gemm(element_type, attributes, a=a, b=b, c="m,n")
-    assert "a change that rounds" in reasons(model)[f"Gemm.{rule}"]
+    assert "rounding=True may fix it" in reasons(model)[f"Gemm.{rule}"]
     assert not violated(conformed(model, rounding=True, measure=False))
 
 

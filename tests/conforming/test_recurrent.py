@@ -1,5 +1,7 @@
 """LSTM: inputs that are left out, and inputs that move elements of stored tensors."""
 
+import re
+
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -135,8 +137,7 @@ def test_peepholes_of_cells_that_may_become_infinite_round(element: float) -> No
     model = lstm("P", initial_c=np.full((1, 2, HIDDEN), element, np.float32))
     title = "add peepholes of zeros to cells of any state"
     reason = (
-        "the state of the cell is not proved to stay finite; a change that rounds may fix it: "
-        f"{title}"
+        f"the state of the cell is not proved to stay finite; rounding=True may fix it: {title}"
     )
     assert reasons(model, operators="LSTM") == {"LSTM.P": reason}
     assert violated(conformed(model, rounding=True, measure=False)) == set()
@@ -150,9 +151,7 @@ def test_peepholes_of_cells_that_may_become_infinite_round(element: float) -> No
 ])  # fmt: skip
 def test_peepholes_of_other_gates_round(given: str) -> None:
     reason = reasons(lstm("P", given=given))["LSTM.P"]
-    assert reason.endswith(
-        "a change that rounds may fix it: add peepholes of zeros to cells of any state"
-    )
+    assert reason.endswith("rounding=True may fix it: add peepholes of zeros to cells of any state")
 
 
 def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
@@ -164,9 +163,7 @@ def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
 def test_bias_rounds() -> None:
     model = lstm("B")
     title = "add a bias of zeros, with which NaN becomes a number"
-    assert reasons(model, operators="LSTM") == {
-        "LSTM.B": f"a change that rounds may fix it: {title}"
-    }
+    assert reasons(model, operators="LSTM") == {"LSTM.B": f"rounding=True may fix it: {title}"}
 
 
 def test_bias_changes_no_number() -> None:
@@ -179,8 +176,8 @@ def test_bias_changes_no_number() -> None:
 def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
     model = lstm("sequence_lens", length="n")
     assert reasons(model, operators="LSTM") == {
-        "LSTM.sequence_lens": "sequence_lens has to be constant, and the length of the sequences "
-        "of 'X' is known only in a run"
+        "LSTM.sequence_lens": "sequence_lens has to be constant, but the length of the sequences "
+        "of 'X' depends on the input; fix it: assume_shapes={'X': (1, 2, 4)}"
     }
 
 
@@ -188,7 +185,8 @@ def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
 def test_sequences_that_a_run_counts_cannot_be_constant(name: str) -> None:
     model = lstm(*OPTIONAL[1:4], batch="n")
     assert reasons(model, operators="LSTM")[f"LSTM.{name}"] == (
-        f"{name} has to be constant, and the number of the sequences of 'X' is known only in a run"
+        f"{name} has to be constant, but the number of the sequences of 'X' depends on the input; "
+        "fix it: assume_shapes={'X': (5, 1, 4)}"
     )
 
 
@@ -270,12 +268,12 @@ def test_stored_elements_keep_the_bits_of_nan() -> None:
 
 @pytest.mark.parametrize(("nodes", "reason"), [
     (f"R = Unsqueeze(r, zero) {SLICES.replace('ConstantOfShape(of_state)', 'Identity(h)')}",
-     f"initial_h is known only in a run; {OWN_LENGTHS}"),
+     f"initial_h depends on the input; {OWN_LENGTHS}"),
     (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}",
-     f"R is known only in a run; {OWN_LENGTHS}"),
+     f"R depends on the input; {OWN_LENGTHS}"),
     ("""s = Mul(r, r) R = Unsqueeze(s, zero) c = Mul(b, b) B = Reshape(c, shape)
             initial_h = ConstantOfShape(of_state)""",
-     f"R and B are known only in a run; {OWN_LENGTHS}"),
+     f"R and B depend on the input; {OWN_LENGTHS}"),
 ])  # fmt: skip
 def test_input_that_is_computed_says_so(nodes: str, reason: str) -> None:
     assert reasons(moved(nodes))["LSTM.constant"] == reason
@@ -338,17 +336,17 @@ def test_layer_whose_states_a_run_gives_becomes_its_steps(case: str) -> None:
 
 
 UNWRITTEN = {
-    "it has 17 steps; --unroll 17 writes all of them": lstm("P", "sequence_lens", length=17),
+    "it has 17 steps; unroll=17 writes all of them": lstm("P", "sequence_lens", length=17),
     OWN_LENGTHS: lstm("P"),
-    "W is known only in a run": computed(lstm("P", "sequence_lens"), "W"),
+    "W depends on the input": computed(lstm("P", "sequence_lens"), "W"),
     "its steps are written only with Sigmoid and Tanh": lstm(
         "P", "sequence_lens", given=', activations = ["Sigmoid", "Tanh", "Relu"]'
     ),
     "its attributes clip and input_forget change the gates": lstm(
         "P", "sequence_lens", given=", clip = 3.0"
     ),
-    "the number of steps has to be constant, and the length of the sequences of 'X' is known only "
-    "in a run": lstm("P", "sequence_lens", length="n"),
+    "the number of steps has to be constant, but the length of the sequences of 'X' depends on the "
+    "input; fix it: assume_shapes={'X': (1, 2, 4)}": lstm("P", "sequence_lens", length="n"),
     "version 9 of the standard operators slices by attributes; convert the model to a later "
     "version with onnx.version_converter": lstm("P", "sequence_lens", opset=9),
 }
@@ -357,7 +355,10 @@ UNWRITTEN = {
 @pytest.mark.parametrize("reason", UNWRITTEN)
 def test_layer_whose_steps_are_not_written_says_why(reason: str) -> None:
     model, _ = with_states(onnx.ModelProto.FromString(UNWRITTEN[reason].SerializeToString()))
-    states = "initial_h and initial_c are known only in a run"
+    sizes = re.search("assume_shapes=.*", reason)
+    states = (
+        f"initial_h and initial_c depend on the input{f'; fix it: {sizes[0]}' if sizes else ''}"
+    )
     assert reasons(model, rounding=True, measure=False)["LSTM.constant"].endswith(
         f"{states}; {reason}"
     )

@@ -69,7 +69,7 @@ def test_broadcast_of_what_may_not_be_rounded_yet_rounds(graph):
 def test_reason_says_that_the_change_moves_where_numbers_are_rounded(graph):
     reasons = {reason for _, reason in conformed(graph).remaining}
     assert (
-        f"a change that rounds may fix it: {BROADCAST}; it moves where 16-bit floats are rounded"
+        f"rounding=True may fix it: {BROADCAST}; it moves where 16-bit floats are rounded"
     ) in reasons
 
 
@@ -89,7 +89,7 @@ NOT_REMOVED = {
 def test_node_that_parts_a_chain_is_removed_by_a_change_that_rounds(title, graph):
     result = conformed(graph, opset=11)
     assert title not in {change.title for change in result.changes}
-    expected = f"a change that rounds may fix it: {title}; it moves where 16-bit floats are rounded"
+    expected = f"rounding=True may fix it: {title}; it moves where 16-bit floats are rounded"
     assert expected in {reason for _, reason in result.remaining}
     rounded = conformed(graph, opset=11, rounding=True)
     assert {c.safety for c in rounded.changes if c.title == title} == {Safety.ROUNDING}

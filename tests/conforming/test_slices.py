@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import numpy_helper
 
@@ -160,7 +161,8 @@ def test_starts_of_a_run_are_kept() -> None:
 REFUSED = {
     "the rank of 'x' is not known": """(float[] x) => (float[] y)
         <int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {0}> { [cut] y = Slice(x, s, e, a) }""",
-    "the elements of 'a' are known only in a run": """(float[4,5] x, int64[1] a) => (float[] y)
+    "the elements of 'a' depend on the input; to fix it: assume={'a': VALUE}": """
+        (float[4,5] x, int64[1] a) => (float[] y)
         <int64[1] s = {0}, int64[1] e = {1}> { [cut] y = Slice(x, s, e, a) }""",
     "its starts and ends are int32, and sizes are int64": """(float[4,5] x) => (float[] y)
         <int32[1] s = {0}, int32[1] e = {1}, int32[1] a = {0}, int32[1] t = {1}>
@@ -207,3 +209,33 @@ def test_open_end_of_int32_becomes_one_of_int64() -> None:
     )
     x = np.arange(20, dtype=np.float32).reshape(4, 5)
     require_fixed(before, {"x": x}, {"x": x[:1]}, rules={"Slice.C2"})
+
+
+REMAINDERS = {"Mod(five, three)": 2, "Mod<fmod = 1>(five, three)": 2, "Mod(minus, three)": 1}
+
+
+@pytest.mark.parametrize("remainder", REMAINDERS)
+def test_ends_that_are_remainders_of_constants_are_known(remainder: str) -> None:
+    before = parse(
+        f"""(float[4,5] x) => (float[k,5] y) <int64[1] zero = {{0}}, int64[1] five = {{5}},
+            int64[1] minus = {{-5}}, int64[1] three = {{3}}>
+        {{ end = {remainder} [cut] y = Slice(x, zero, end) }}"""
+    )
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    after = require_fixed(before, {"x": x})
+    (found,) = ort.InferenceSession(after.SerializeToString(), quiet()).run(None, {"x": x})
+    assert found.shape == (REMAINDERS[remainder], 5)
+
+
+@pytest.mark.parametrize(("operands", "rule"), [
+    ("Mod(five, zero)", "Mod.int.C1"),
+    ("Mod(least, minus)", "Mod.int.C2"),
+])  # fmt: skip
+def test_remainder_that_breaks_a_rule_is_not_computed(operands: str, rule: str) -> None:
+    before = parse(
+        f"""(float[4,5] x) => (float[k,5] y) <int64[1] zero = {{0}}, int64[1] five = {{5}},
+            int64[1] least = {{-9223372036854775808}}, int64[1] minus = {{-1}}>
+        {{ end = {operands} [cut] y = Slice(x, zero, end) }}"""
+    )
+    made = sonnx_ort.conform(before)
+    assert rule in {o.rule.id for o, _ in made.remaining}

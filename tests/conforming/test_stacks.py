@@ -37,8 +37,11 @@ def result(first: str, second: str) -> str:
     return ",".join("abcd"[:rank])
 
 
+FIXED = "fix them: assume_shapes={'X': (1, 3, 4)} assume_shapes={'Y': (1, 4, 5)}"
+
+
 @pytest.mark.parametrize(("first", "second", "reason"), [
-    ("n,3,4", "n,4,5", "how many matrices the stacks have is known only in a run"),
+    ("n,3,4", "n,4,5", f"how many matrices the stacks have depends on the input; {FIXED}"),
     ("65,3,4", "65,4,5", "the stacks have 65 matrices, and not 1 to 64"),
 ])  # fmt: skip
 def test_other_stacks_give_the_reason(first: str, second: str, reason: str) -> None:
@@ -54,5 +57,6 @@ def test_product_of_named_axes_of_which_a_run_gives_the_sizes_gives_the_reason()
         ' { Z = Einsum <equation = "abc,cde->abde">(X, Y) }'
     )
     assert reasons(model, rounding=True, measure=False)["Graph.operator_set"] == (
-        "of a product of more than two axes the sizes have to be known"
+        "of a product of more than two axes the sizes have to be known; "
+        "fix it: assume_shapes={'X': (2, 1, 4)}"
     )

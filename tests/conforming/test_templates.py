@@ -276,7 +276,7 @@ def test_other_template_is_near_and_made_on_request_alone(
     model = case.model(dtype, opset)
     operator = model.graph.node[0].op_type
     assert reasons(model)["Graph.operator_set"] == (
-        f"a change that rounds may fix it: write {operator} by operators of the profile"
+        f"rounding=True may fix it: write {operator} by operators of the profile"
     )
     made = conformed(model, rounding=True, measure=False)
     assert violated(made) == set()

@@ -122,7 +122,7 @@ UNVERIFIED = {
     ),
     ("ScatterElements", "indices of a run"): (
         "float[3] x, float[2] u, int64[2] i", "y = ScatterElements (x, i, u)", 20,
-        "whether two of its indices name one place is known only in a run; make 'i' a constant",
+        "whether two of its indices name one place depends on the input; make 'i' a constant",
     ),
     ("GatherElements", "indices of another rank"): (
         "float[2,3] x", "y = GatherElements (x, k)", 20, "'k' has 1 axes in place of 2",
@@ -155,11 +155,11 @@ UNVERIFIED = {
     ),
     ("ReduceMax", "an open axis"): (
         "int32[n,3] x", "y = ReduceMax (x, zero)", 20,
-        "axis 0 of 'x' may be empty; fix its sizes: --assume-shape x=1,3",
+        "axis 0 of 'x' may be empty; fix it: assume_shapes={'x': (1, 3)}",
     ),
     ("LogSoftmax", "an open axis"): (
         "float[3,n] x", "y = LogSoftmax (x)", 20,
-        "axis 1 of 'x' may be empty; fix its sizes: --assume-shape x=3,1",
+        "axis 1 of 'x' may be empty; fix it: assume_shapes={'x': (3, 1)}",
     ),
     ("Sum", "version 6"): (
         "float[3] x, float[3] u", "y = Sum (x, u)", 7,

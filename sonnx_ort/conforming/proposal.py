@@ -1,0 +1,192 @@
+"""Which further options would fix what is left: tried together, and then each left out.
+
+The options are those that the reasons name. One change may need another, so that new reasons name
+new options: these are tried as well. Of all that are given together, each is left out that fixes
+nothing, those that say most of the use of the model first.
+"""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from sonnx_ort.conforming.fixpoint import NO_CHANGE
+from sonnx_ort.conforming.rounds import ROUNDING, Place, place_of
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.remedies import Advice, Remedy, listed
+
+Remaining = tuple[tuple[Obligation, Advice], ...]
+"""What is violated still, each with the reason."""
+
+Attempt = Callable[[Sequence[Remedy]], Remaining | None]
+"""What is left with further options; None if the model cannot be conformed with them."""
+
+_ORDER = ("assume", "assume_shapes", "unroll", "both_branches", "name_outputs", "rounding")
+"""The options that are tried, those first that are left out if others suffice."""
+
+_MOST_TRIALS = 4
+"""How often reasons may name options that were not tried."""
+
+_ALONE = 6
+"""Up to how many options each is left out alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Options that fix what is left, as far as options do.
+
+    Attributes:
+        remedies: The options, besides those that were given.
+        remaining: What is violated still with them.
+        rounding: How far outputs deviate with them, in words; empty if that is not known, or
+            nothing rounds.
+        assumed_sizes: Whether a size was taken as 1, because nothing says another one.
+    """
+
+    remedies: tuple[Remedy, ...]
+    remaining: Remaining
+    rounding: str = ""
+    assumed_sizes: bool = False
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What the options state or do, each as a clause without a subject."""
+        return tuple(_statement(each, self.rounding) for each in self.remedies)
+
+
+def propose(
+    left: Remaining,
+    attempt: Attempt,
+    further: Sequence[Remedy] = (),
+    *,
+    certain: Container[str] = (),
+    each_alone: bool = True,
+) -> Proposal | None:
+    """Find options that fix what is left; None if none fixes anything.
+
+    Args:
+        left: What is violated without further options.
+        attempt: Conforms the model with further options.
+        further: Options to try beside those that reasons name, if these do not fix everything.
+        certain: The inputs that a contract fixes, so that what is stated of them is left out last.
+        each_alone: Whether options are left out that are not needed, which takes a trial for each.
+    """
+    chosen, best = _together(left, attempt, ())
+    if best and further:
+        more, found = _together(best, attempt, (*chosen, *_fresh(further, chosen)))
+        if len(found) < len(best):
+            chosen, best = more, found
+    if not chosen or len(best) >= len(left):
+        return None
+    if each_alone:
+        # Of the steps to write, the largest number was named last.
+        last = {(each.option, each.name): each for each in chosen}
+        ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
+        chosen, best = _without_needless(tuple(ordered), best, left, attempt)
+        chosen = tuple(sorted(chosen, key=_place))
+    return Proposal(chosen, best)
+
+
+def _together(
+    left: Remaining, attempt: Attempt, chosen: tuple[Remedy, ...]
+) -> tuple[tuple[Remedy, ...], Remaining]:
+    """All options that reasons name, and then those that the new reasons name."""
+    best = left
+    if chosen:
+        best = _tried(attempt, chosen, left)
+    for _ in range(_MOST_TRIALS):
+        fresh = _fresh(_named(best), chosen)
+        if not fresh:
+            break
+        found = attempt((*chosen, *fresh))
+        if found is None:
+            # What is said of the use may contradict itself; the others may help alone.
+            fresh = tuple(each for each in fresh if not each.name)
+            found = attempt((*chosen, *fresh)) if fresh else None
+        if found is None or len(found) > len(best):
+            break
+        chosen, best = (*chosen, *fresh), found
+        if not best:
+            break
+    return chosen, best
+
+
+def _tried(attempt: Attempt, chosen: tuple[Remedy, ...], left: Remaining) -> Remaining:
+    found = attempt(chosen)
+    return left if found is None else found
+
+
+def _named(left: Remaining) -> list[Remedy]:
+    """The options with values that reasons name and that can be tried, in their order."""
+    named = (each for _, reason in left for each in reason.remedies)
+    return [each for each in named if each.option in _ORDER and each.value is not None]
+
+
+def _fresh(named: Iterable[Remedy], chosen: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    """Options that are not chosen; of one for the same input, or with the same name, the first.
+
+    Of the steps to write the largest number counts.
+    """
+    taken = {(each.option, each.name): each for each in chosen}
+    found: dict[tuple[str, str], Remedy] = {}
+    for each in named:
+        key = each.option, each.name
+        before = found.get(key) or taken.get(key)
+        if before is None or (each.option == "unroll" and _steps(each) > _steps(before)):
+            found[key] = each
+    return tuple(sorted(found.values(), key=_place))
+
+
+def _steps(remedy: Remedy) -> int:
+    return remedy.value if isinstance(remedy.value, int) else 0
+
+
+def _place(remedy: Remedy) -> int:
+    return _ORDER.index(remedy.option)
+
+
+def _without_needless(
+    chosen: tuple[Remedy, ...], best: Remaining, left: Remaining, attempt: Attempt
+) -> tuple[tuple[Remedy, ...], Remaining]:
+    """The options without those that fix nothing beside the others."""
+    groups: list[tuple[Remedy, ...]] = [(each,) for each in chosen]
+    if len(chosen) > _ALONE:
+        names = dict.fromkeys(each.option for each in chosen)
+        groups = [tuple(each for each in chosen if each.option == name) for name in names]
+    for group in groups:
+        fewer = tuple(each for each in chosen if each not in group)
+        found = attempt(fewer) if fewer else left
+        if found is not None and len(found) <= len(best):
+            chosen, best = fewer, found
+    return chosen, best
+
+
+def _statement(remedy: Remedy, rounding: str) -> str:
+    match remedy.option:
+        case "assume_shapes":
+            return f"states that {remedy.name} is of shape {remedy.value} in every run"
+        case "assume":
+            return f"states that {remedy.name} is {remedy.value} in every run"
+        case "unroll":
+            return f"writes loops of up to {remedy.value} steps as all their steps"
+        case "both_branches":
+            return "computes both branches where the input decides"
+        case "name_outputs":
+            return "adds outputs to the model"
+        case _:
+            return rounding or "rounds"
+
+
+def with_proposal(left: Remaining, proposal: Proposal | None) -> Remaining:
+    """The reasons, where what the proposed options fix says so if it names no option itself."""
+    if proposal is None:
+        return left
+    still: set[Place] = {place_of(obligation) for obligation, _ in proposal.remaining}
+    fixing = Advice(listed(proposal.remedies), " fix" + "es" * (len(proposal.remedies) == 1), " it")
+    return tuple(
+        (o, fixing if reason.startswith(NO_CHANGE) and place_of(o) not in still else reason)
+        for o, reason in left
+    )
+
+
+def rounds(proposal: Proposal) -> bool:
+    """Whether results may be rounded otherwise with the options."""
+    return ROUNDING in proposal.remedies

@@ -1,0 +1,144 @@
+"""What is said of the inputs of a model, as far as options can state it in a file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.conforming.stated import Stated
+from sonnx_ort.profile.contract import Contract, SizeContract
+from sonnx_ort.remedies import Remedy
+from sonnx_ort.runtime.feeds import GraphInput
+
+_OPEN = 1
+"""The size of an axis of which nothing is said."""
+
+
+def stated_by(
+    inputs: Sequence[GraphInput],
+    runs: Sequence[Mapping[str, Any]],
+    sizes: Sizes,
+    contract: Contract,
+) -> Stated:
+    """What inputs are in every run, as far as it is said.
+
+    An input of several shapes in the runs has none to state.
+
+    Args:
+        inputs: The inputs of the model.
+        runs: Inputs of runs, by name; each may lack some.
+        sizes: What a user says of shapes.
+        contract: What the inputs may be.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    values: dict[str, bool | int | float] = {}
+    varying: set[str] = set()
+    for each in inputs:
+        # What is no array is refused where it is used.
+        given = (run.get(each.name) for run in runs)
+        arrays = [array for array in given if isinstance(array, np.ndarray)]
+        found = {array.shape for array in arrays}
+        if len(found) > 1:
+            varying.add(each.name)
+        elif found:
+            shapes[each.name] = found.pop()
+        elif (shape := _said(each, sizes, contract)) is not None:
+            shapes[each.name] = shape
+        if (value := _only_number(arrays)) is not None:
+            values[each.name] = value
+    values = fixed_numbers(inputs, contract) | values
+    return Stated(shapes, values, frozenset(varying))
+
+
+def _said(each: GraphInput, sizes: Sizes, contract: Contract) -> tuple[int, ...] | None:
+    """The shape of an input, with 1 for axes of which nothing is said; None if nothing is."""
+    if each.name in sizes.shapes:
+        return tuple(sizes.shapes[each.name])
+    found = _sizes(each, sizes.named, contract)
+    return None if found is None else tuple(_OPEN if size is None else size for size in found)
+
+
+def _sizes(
+    each: GraphInput, named: Mapping[str, int], contract: Contract
+) -> tuple[int | None, ...] | None:
+    """The sizes of an input that the model leaves open and something else says; None if nothing."""
+    axes = contract.axes_of(each.name, each.shape)
+    declared = (None,) * len(axes or ()) if each.shape is None else each.shape
+    pairs = zip(declared, axes or declared, strict=True)
+    found = tuple(_size(size, axis, named) for size, axis in pairs)
+    opened = [size for size, own in zip(found, declared, strict=True) if not _is_fixed(own)]
+    return found if any(size is not None for size in opened) else None
+
+
+def _size(declared: object, axis: object, named: Mapping[str, int]) -> int | None:
+    match declared, axis:
+        case (int() as size, _) if size >= 0:
+            return size
+        case (str() as name, _) if name in named:
+            return named[name]
+        case _, SizeContract() as entry if len(entry.sizes) == 1:
+            return entry.sizes[0]
+        case _, int() as size if size >= 0:
+            return size
+        case _:
+            return None
+
+
+def _is_fixed(size: object) -> bool:
+    return isinstance(size, int) and size >= 0
+
+
+def _only_number(arrays: Sequence[Any]) -> bool | int | float | None:
+    """The whole number or boolean that is the only element of each array."""
+    numbers = {array.item() for array in arrays if array.size == 1 and array.dtype.kind in "biu"}
+    same = len(numbers) == 1 and all(array.size == 1 for array in arrays)
+    return numbers.pop() if same else None
+
+
+def fixed_numbers(inputs: Iterable[GraphInput], contract: Contract) -> dict[str, int]:
+    """The whole numbers that a contract fixes all elements of inputs to."""
+    found: dict[str, int] = {}
+    for each in inputs:
+        entry = contract.of(each.name)
+        whole = (each.dtype or "").startswith(("int", "uint"))
+        if entry is not None and whole and entry.axis is None and len(entry.ranges) == 1:
+            least, most = entry.ranges[0]
+            if least == most and float(least).is_integer():
+                found[each.name] = int(least)
+    return found
+
+
+def without_assumed(
+    contract: Contract, inputs: Iterable[GraphInput], assumed: Mapping[str, Any]
+) -> Contract:
+    """The contract without what it says of inputs that are assumed to be what it fixes."""
+    fixed = fixed_numbers(inputs, contract)
+    gone = {name for name, value in assumed.items() if name in fixed and value == fixed[name]}
+    return replace(
+        contract,
+        values=tuple(entry for entry in contract.values if entry.value not in gone),
+        shapes=tuple(entry for entry in contract.shapes if entry.input not in gone),
+        types=tuple(entry for entry in contract.types if entry.input not in gone),
+    )
+
+
+def open_shapes(inputs: Iterable[GraphInput], stated: Stated) -> tuple[Remedy, ...]:
+    """The options that fix the shape of each input with open sizes."""
+    found = []
+    for each in inputs:
+        sizes = tuple(
+            size if isinstance(size, int) and size >= 0 else _OPEN for size in each.shape or ()
+        )
+        if each.shape is not None and sizes != tuple(each.shape):
+            shape = stated.shapes.get(each.name, sizes)
+            found += [Remedy("assume_shapes", shape, each.name)] * (each.name not in stated.varying)
+    return tuple(found)
+
+
+def takes_sizes_as_one(remedies: Iterable[Remedy], stated: Stated) -> bool:
+    """Whether an option states the size 1 because nothing says another one."""
+    return any(
+        each.option == "assume_shapes" and each.name not in stated.shapes for each in remedies
+    )

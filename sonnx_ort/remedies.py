@@ -1,0 +1,124 @@
+"""Options that help, as data: a name, a value and what that states of the use of a model.
+
+A sentence that advises an option is an `Advice`: a text for readers of Python, which knows where
+options stand in it, and so can name those of the command instead.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+Value = bool | int | float | str | tuple[int, ...] | None
+"""The value of an option: a tuple holds the sizes of a shape, True alone switches an option on, and
+None is a value that a person has to choose."""
+
+_CHOSEN = "VALUE"
+"""What stands in the place of a value that a person has to choose."""
+
+_COMMAND_NAMES: Mapping[str, str] = MappingProxyType({"assume_shapes": "--assume-shape"})
+"""The options of the command that are named otherwise than those of the functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """An option that helps.
+
+    Attributes:
+        option: Its name as an argument of a function, such as "assume_shapes".
+        value: Its value.
+        name: Of an option that is given for an input, the name of the input.
+    """
+
+    option: str
+    value: Value = True
+    name: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that give it to the command."""
+        option = _COMMAND_NAMES.get(self.option) or f"--{self.option.replace('_', '-')}"
+        if self.value is True and not self.name:
+            return (option,)
+        return option, f"{self.name}={self._text}" if self.name else self._text
+
+    @property
+    def in_command(self) -> str:
+        """How it is given to the command, in a shell."""
+        return shlex.join(self.words)
+
+    @property
+    def in_python(self) -> str:
+        """How it is given to a function."""
+        value = _CHOSEN if self.value is None else repr(self.value)
+        if self.name:
+            value = f"{{{self.name!r}: {value}}}"
+        return f"{self.option}={value}"
+
+    @property
+    def _text(self) -> str:
+        match self.value:
+            case bool():
+                return str(self.value).lower()
+            case None:
+                return _CHOSEN
+            case tuple():
+                return ",".join(map(str, self.value))
+            case _:
+                return str(self.value)
+
+
+def arguments_of(remedies: Iterable[Remedy]) -> dict[str, Any]:
+    """The arguments of a function that give all of these options."""
+    found: dict[str, Any] = {}
+    for each in remedies:
+        if each.name:
+            found.setdefault(each.option, {})[each.name] = each.value
+        else:
+            found[each.option] = each.value
+    return found
+
+
+class Advice(str):
+    """A text that may advise options; as a string it names those of the functions.
+
+    Attributes:
+        parts: The text between the options, and the options, in their order.
+    """
+
+    parts: tuple[str | Remedy, ...]
+
+    def __new__(cls, *parts: str | Remedy) -> "Advice":
+        """Join texts, other advice and options."""
+        flat = tuple(_flat(parts))
+        texts = (part if isinstance(part, str) else part.in_python for part in flat)
+        made = super().__new__(cls, "".join(texts))
+        made.parts = flat
+        return made
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """The options that it advises, each once."""
+        return tuple(dict.fromkeys(part for part in self.parts if isinstance(part, Remedy)))
+
+    @property
+    def in_command(self) -> str:
+        """The text with the options of the command."""
+        return "".join(part if isinstance(part, str) else part.in_command for part in self.parts)
+
+
+def listed(remedies: Iterable[Remedy]) -> Advice:
+    """Options one after the other."""
+    parts: list[str | Remedy] = []
+    for each in remedies:
+        parts += [" ", each] if parts else [each]
+    return Advice(*parts)
+
+
+def _flat(parts: Iterable[str | Remedy]) -> Iterator[str | Remedy]:
+    for part in parts:
+        if isinstance(part, Advice):
+            yield from part.parts
+        else:
+            yield part
