@@ -10,7 +10,8 @@ elements lie. What ONNX leaves open, or says in two ways, is taken so:
   as the text has it too, is another number where the size is rounded; ONNX's tests do not take it.
 - An axis with a scale of 1 keeps its elements, in version 11 also where tf_half_pixel_for_nn would
   move them by its formula.
-- Align_corners maps a single element to the first one: its formula divides by 0.
+- Align_corners divides by the size of the result, as ONNX says; its tests divide by one with a
+  fraction. It maps a single element to the first one: its formula divides by 0.
 - Locations outside of X have the elements at its edge, as ONNX's tests have them.
 - How a mean of integers is rounded no document says: up and down are admitted.
 
@@ -429,7 +430,8 @@ def _taps(node: Node, axis: _Axis, mode: str, below: int, along: Interval) -> Ta
         # A sum and a quotient are rounded.
         pairs = [(k, Interval(w, abs(w).high * relative_error(5, _FLOAT))) for k, w in scaled]
     last = axis.length - 1
-    return tuple((max(0, min(k, last)), weight) for k, weight in pairs if not _is(weight, 0))
+    # Weights that are 0 count as well: kernels may split the element of an edge into two halves.
+    return tuple((max(0, min(k, last)), weight) for k, weight in pairs)
 
 
 def _is(weight: Interval, number: int) -> bool:

@@ -66,6 +66,19 @@ DIFFERING = {
     "GRU has no lengths of sequences": gru(INT32([1])),
     "GRU has no clip": gru(clip=0.5),
     "GRU has no other activations": gru(activations=["Relu", "Tanh"]),
+    "ConvTranspose adds the bias of the first group": Applied(
+        "ConvTranspose", [ones(1, 2, 1), ones(2, 1, 1), F([0, 5])], {"group": 2}
+    ),
+    "Resize aligns corners by a size with a fraction": Applied(
+        "Resize",
+        [ROW, None, F([1, 1, 0.6])],
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+    ),
+    "Resize to one element is half a pixel off": Applied(
+        "Resize",
+        [ROW, None, None, np.int64([1, 1, 1])],
+        {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"},
+    ),
     "LSTM has no lengths of sequences": lstm(INT32([1])),
     "LSTM has no clip": lstm(clip=0.5),
     "LSTM has no coupled gates": lstm(input_forget=1),
@@ -90,10 +103,12 @@ def test_result_is_another_than_the_documents_have(name: str) -> None:
             "BatchNormalization", [F([[1], [3]]), *(F([each]) for each in (1, 0, 0, 1))], opset=7
         ),
         Applied("DequantizeLinear", [np.int8([2]), F(1), np.int8(0)], opset=13),
+        Applied("ConvTranspose", [ones(1, 2, 1), ones(2, 2, 1)], {"group": 2}),
     ],
     ids=[
         *("MaxPool of padded integers", "MaxPool of one padded axis", "Flatten of nothing"),
         *("BatchNormalization of version 7", "DequantizeLinear of version 13"),
+        "ConvTranspose of groups with several outputs",
     ],
 )
 def test_defined_result_is_an_error(applied: Applied) -> None:

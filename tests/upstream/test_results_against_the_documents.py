@@ -80,6 +80,13 @@ WRONG = {
         1,
         NAN,
     ),
+    "Resize crops no axis of scale 1": (
+        Applied("Resize", [F([1, 2, 3, 4, 5]), F([0.25, 1]), None, np.int64([5])],
+            {"coordinate_transformation_mode": "tf_crop_and_resize"}, opset=19,
+            constants=frozenset(["sizes"])),
+        1,
+        2,
+    ),
 }  # fmt: skip
 
 
