@@ -301,7 +301,15 @@ def _coordinates(node: Node, axis: _Axis, place: int) -> tuple[Fraction, Interva
         raise NotDefinedError(
             f"there is no coordinate_transformation_mode {_mode(node.attributes)}"
         )
-    return formula(axis, place, lambda x: x), formula(axis, place, _in_float)
+    exact = formula(axis, place, lambda x: x)
+    return exact, Interval(exact) if _is_exact(node) else formula(axis, place, _in_float)
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether nothing is rounded, as over the reals; means of integers are computed in float."""
+    over_the_reals = isinstance(node, BallNode) and node.binary is None
+    of_integers = node.operand(0).dtype.kind in "iu" and interpolates(node.attributes)
+    return over_the_reals and not of_integers
 
 
 def _is_kept(node: Node, axis: _Axis) -> bool:
@@ -416,7 +424,8 @@ def _taps(node: Node, axis: _Axis, mode: str, below: int, along: Interval) -> Ta
             ]
         case _:
             raise NotDefinedError(f"there is no mode {mode}")
-    if mode == "cubic" or not along.is_exact() or along.low not in (0, 1):
+    is_exact = _is_exact(node)
+    if not is_exact and (mode == "cubic" or not along.is_exact() or along.low not in (0, 1)):
         off = _OF_WEIGHTS[mode] * (1 + abs(factor)) * _ROUNDING
         weights = [Interval(weight, off) for weight in weights]
     first = below - len(weights) // 2 + 1
@@ -426,9 +435,11 @@ def _taps(node: Node, axis: _Axis, mode: str, below: int, along: Interval) -> Ta
         total = sum((weight for _, weight in pairs), Interval())
         if not total != 0:
             raise NotFollowedError("the weights inside of X may sum up to 0")
-        scaled = [(k, weight / total) for k, weight in pairs]
-        # A sum and a quotient are rounded.
-        pairs = [(k, Interval(w, abs(w).high * relative_error(5, _FLOAT))) for k, w in scaled]
+        pairs = [(k, weight / total) for k, weight in pairs]
+        if not is_exact:
+            # A sum and a quotient are rounded.
+            off = relative_error(5, _FLOAT)
+            pairs = [(k, Interval(weight, abs(weight).high * off)) for k, weight in pairs]
     last = axis.length - 1
     # Weights that are 0 count as well: kernels may split the element of an edge into two halves.
     return tuple((max(0, min(k, last)), weight) for k, weight in pairs)

@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Undefined
+from sonnx_ort.oracle.balls import ends, precisely
 from sonnx_ort.oracle.excerpts import excerpts
 from sonnx_ort.oracle.meaning import followed, meaning_of, operations
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import Array
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Array
 from sonnx_ort.oracle.results import Copies, Enclosure, Result
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.applied import Applied
 from support.meanings import by_onnxruntime, outside
 
@@ -229,12 +232,22 @@ def test_elements_that_are_read_are_counted() -> None:
     assert operations("Resize", node_of(IMAGE, mode="cubic", scales=[1, 1, 2, 1])) == 2 * 32 * 5
 
 
-def test_uncertain_choice_is_not_followed() -> None:
+def test_uncertain_choice_is_not_followed_in_a_format_and_is_the_exact_one_over_the_reals() -> None:
     node = node_of(np.arange(6, dtype=F), scales=[1 / 3], nearest_mode="floor",
                    coordinate_transformation_mode="asymmetric")  # fmt: skip
     reason = "ONNX leaves open which element is the nearest one"
     with pytest.raises(ValueError, match=f"^{reason}$"):
-        followed("Resize", node)
+        followed("Resize", node, FLOAT_FORMATS[ElementType.FLOAT])
+    (found,) = followed("Resize", node)
+    assert [float(each) for each in found] == [0, 2]
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_means_over_the_reals_are_known_closely(mode: str) -> None:
+    node = node_of(LINE, sizes=[7], mode=mode, exclude_outside=1)
+    with precisely():
+        widths = [high - low for low, high in map(ends, followed("Resize", node)[0])]
+    assert max(widths) < Fraction(1, 2**200)
 
 
 RUN: list[dict[str, Any]] = [
