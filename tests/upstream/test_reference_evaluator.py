@@ -74,6 +74,10 @@ DIFFERING = {
         [ROW, None, F([1, 1, 0.6])],
         {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
     ),
+    "Resize multiplies what is not nearest by zero": Applied("Resize", [F([INF, 1]), None, F([2])]),
+    "Resize computes integers in double": (
+        Applied("Resize", [np.int64([2**53 + 1]), None, F([2])])
+    ),
     "Resize to one element is half a pixel off": Applied(
         "Resize",
         [ROW, None, None, np.int64([1, 1, 1])],
@@ -104,11 +108,16 @@ def test_result_is_another_than_the_documents_have(name: str) -> None:
         ),
         Applied("DequantizeLinear", [np.int8([2]), F(1), np.int8(0)], opset=13),
         Applied("ConvTranspose", [ones(1, 2, 1), ones(2, 2, 1)], {"group": 2}),
+        Applied("ConvTranspose", [ROW[:, :, :3], ones(1, 1, 2)], {"output_shape": [3]}),
+        Applied("ConvTranspose", [ones(0, 1, 1), ones(1, 1, 1)]),
+        Applied("Resize", [np.array([True, False]), None, F([2])]),
+        Applied("Resize", [ones(1, 2, 3), None, F([2, 2])], {"axes": [-1, -2]}),
     ],
     ids=[
         *("MaxPool of padded integers", "MaxPool of one padded axis", "Flatten of nothing"),
         *("BatchNormalization of version 7", "DequantizeLinear of version 13"),
-        "ConvTranspose of groups with several outputs",
+        *("ConvTranspose of groups with several outputs", "ConvTranspose of a stated size"),
+        *("ConvTranspose of nothing", "Resize of bools", "Resize of axes counted from the last"),
     ],
 )
 def test_defined_result_is_an_error(applied: Applied) -> None:
