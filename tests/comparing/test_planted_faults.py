@@ -21,6 +21,11 @@ SUBTRACTION = "(float[n] x, float[n] y) => (float[n] z) { [subtract] z = Sub(x, 
 SMALLER = "(int64[n] x, int64[n] y) => (int64[n] z) { [smaller] z = Min(x, y) }"
 PRODUCT = "(float[n, k] x, float[k, m] y) => (float[n, m] z) { [multiply] z = MatMul(x, y) }"
 MOVED = "(float[n, k] x) => (float[k, n] z) { [turn] z = Transpose(x) }"
+ONE_OPERAND = "(float[n] x) => (float[n] z) { z ="
+GATED = (
+    "(float[n, 1, 1] x, float[1, 3, 1] y) => (float[n, 1, 1, 1] z) "
+    "{ z = GRU<hidden_size = 1>(x, y, y) }"
+)
 
 
 def random(*shape: int, seed: int = 1) -> Array:
@@ -70,6 +75,14 @@ def test_correct_values_are_exact(tmp_path: Path) -> None:
     pytest.param(MOVED, [(4, 6)], lambda x: x, id="wrong shape"),
     pytest.param(SUBTRACTION, [(9,), (9,)], lambda x, y: (x - y).astype(np.float64),
         id="wrong dtype"),
+    pytest.param(f"{ONE_OPERAND} Erf(x) }}", [(9,)], lambda x: np.tanh(F(1.2) * x),
+        id="another curve than Erf"),
+    pytest.param(f"{ONE_OPERAND} Softplus(x) }}", [(9,)], lambda x: np.log(1 + np.exp(-x)),
+        id="Softplus of the negative"),
+    pytest.param(f"{ONE_OPERAND} HardSwish(x) }}", [(9,)], lambda x: x * F(0.2) * x + x / 2,
+        id="the slope of HardSigmoid"),
+    pytest.param(GATED, [(5, 1, 1), (1, 3, 1)], lambda *_: np.full((5, 1, 1, 1), 0.5, F),
+        id="states that do not change"),
 ])  # fmt: skip
 def test_planted_fault_is_found_in_samples(
     text: str, shapes: list[tuple[int, ...]], planted: Callable[..., Array], tmp_path: Path
