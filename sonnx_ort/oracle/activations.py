@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sonnx_ort.oracle.balls import Interval, NotFollowedError, ball_of, ball_type, precisely
+from sonnx_ort.oracle.balls import (
+    Interval,
+    NotFollowedError,
+    ball_of,
+    ball_type,
+    ends,
+    precisely,
+)
 from sonnx_ort.oracle.elementwise import ULPS_OF_EXP
 from sonnx_ort.oracle.functions import exponential, largest, less, size, square_root
 from sonnx_ort.oracle.node import BallNode, Node, mapped
@@ -28,6 +35,7 @@ from sonnx_ort.oracle.numbers import (
     Kind,
     Number,
     encoded_elements,
+    number,
     power_of_two,
     tensor,
 )
@@ -196,13 +204,10 @@ def hard_swish(node: Node) -> tuple[Array | Elements, ...]:
     """
     if isinstance(node, BallNode):
         return (mapped(lambda x: _gated(node, x), node.operand(0)),)
-    x, formats = node.exact(), (None, node.format())
     with precisely():
-        exact, rounded = (
-            mapped(lambda ball, each=each: _gated(each, ball), each.operand(0))
-            for each in map(node.with_balls, formats)
-        )
-        made = mapped(_gated_or_not_finite, x, exact, rounded)
+        of_format = node.with_balls(node.format())
+        rounded = mapped(lambda ball: _gated(of_format, ball), of_format.operand(0))
+        made = mapped(_gated_exactly, node.exact(), rounded)
     return (Elements(made, node.element_type(), _OF_GATES),)
 
 
@@ -215,10 +220,14 @@ def _gated(node: BallNode, x: "arb") -> "arb":
     return node.rounded(x * gate, 1)
 
 
-def _gated_or_not_finite(x: Number, exact: "arb", rounded: "arb") -> Enclosed:
-    if x.is_finite:
-        return between_balls(exact, rounded)
-    return Enclosed(NAN if x.negative else x)
+def _gated_exactly(x: Number, rounded: "arb") -> Enclosed:
+    """The element, which is rational, and what roundings make of it."""
+    if not x.is_finite:
+        return Enclosed(NAN if x.negative else x)
+    value = number(x.value * min(max(_SIXTH * x.value + Fraction(1, 2), Fraction(0)), Fraction(1)))
+    if not rounded.is_finite():
+        return replace(OPEN, value=value)
+    return Enclosed(value, within=Interval.between(*ends(rounded)))
 
 
 def gelu(node: BallNode) -> tuple[Array, ...]:

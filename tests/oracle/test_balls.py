@@ -415,6 +415,14 @@ def test_hard_swish_of_float_is_enclosed_as_kernels_round() -> None:
     )
 
 
+def test_hard_swish_on_a_midpoint_goes_to_the_even_neighbor() -> None:
+    x = np.arange(1801, 1899, 2) * 3 / 2048
+    exact = x * (x + 3) / 6
+    assert (exact * 2**22 % 1 == 0.5).all()
+    (result,) = meaning_of("HardSwish", Node(14, {}, (x.astype(F),)))
+    np.testing.assert_array_equal(result.nearest, exact.astype(F))
+
+
 def test_hard_swish_of_double_may_have_a_sixth_of_float() -> None:
     x = np.array([1.0, -2.0, 4.0])
     (result,) = meaning_of("HardSwish", Node(14, {}, (x,)))
