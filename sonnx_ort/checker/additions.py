@@ -16,10 +16,13 @@ from sonnx_ort.kernel.sizes import require
 _BOOL, _INT64 = (("to", 9),), (("to", 7),)
 
 
-def _divides_by_a_number(operands: Sequence[Tree]) -> bool:
+def _has_a_quotient(operands: Sequence[Tree]) -> bool:
     match operands:
         case [_, ("constant", "int64", (1,), (int(divisor),))]:
             return divisor > 0
+        case [("constant", "float32" | "float64", (), (float(),)), _]:
+            # Both operands are of one type, and floats have a quotient by 0.
+            return True
     return False
 
 
@@ -54,7 +57,7 @@ def _is_left_or_kept(operands: Sequence[Tree]) -> bool:
 
 
 BOUNDED: Mapping[str, Callable[[Sequence[Tree]], bool]] = {
-    "Div": _divides_by_a_number,
+    "Div": _has_a_quotient,
     "Loop": _takes_no_step,
     "Range": _counts_axes,
     "Tile": _is_left_or_kept,

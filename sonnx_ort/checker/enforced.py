@@ -4,6 +4,8 @@ A guard passes an operand on, or fails:
 
     flag -> Where(flag, Shape(A), [-code]) -> Reshape(A, .) -> A
 
+After a node may stand what sets the signs of zeros, which gives the result of the node otherwise.
+
 A shape with a negative number other than -1 fails in ONNX Runtime, so whoever reads the copy of A
 knows what the flag says. Flags are compared as expressions of the values of the original.
 """
@@ -14,7 +16,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
 from sonnx_ort.checker.additions import require_bounded
-from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, conjunction
+from sonnx_ort.checker.facts import NOTHING, Cases, Expressions, Facts, Tree, conjunction
 from sonnx_ort.checker.graphs import (
     claimed_shapes,
     graphs_of,
@@ -27,7 +29,9 @@ from sonnx_ort.checker.graphs import (
 from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
 from sonnx_ort.guards.guard import OLDEST_FORMAT, OPERATORS
+from sonnx_ort.guards.zeros import SIGNED
 from sonnx_ort.kernel.sizes import Rejected, Size, require
+from sonnx_ort.profile.element_type import ElementType
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
@@ -57,6 +61,13 @@ class Enforced:
         self._evaluated: dict[str, tuple[Tree, Cases]] = {}
         self._twins: dict[str, NodeProto] = {}
         one, other = original.proto, self._proto
+        self._signless = {
+            name: node
+            for graph in graphs_of(one.graph)
+            for node in graph.node
+            for name in node.output
+            if node.op_type in SIGNED and not node.domain
+        }
         require(not one.functions and not other.functions, "functions are not compared")
         graphs = [*graphs_of(one.graph), *graphs_of(other.graph)]
         used = {"", *(node.domain for graph in graphs for node in graph.node)}
@@ -212,7 +223,7 @@ class Enforced:
         node = self._added.get(name)
         if node is None:
             return ("value", name), [NOTHING]
-        copy = self._copied(node, name)
+        copy = self._signed(node) or self._copied(node, name)
         if copy is not None:
             return copy
         try:
@@ -259,6 +270,24 @@ class Enforced:
                 self._reasons[output] = "its shape may differ from that of the decision"
                 return None
         return tree, conjunction([alternatives, [facts for _, facts in cases]])
+
+    def _signed(self, node: NodeProto) -> tuple[Tree, Cases] | None:
+        """The result of a node of the original to which a node gives the signs of its zeros."""
+        for name in node.input if node.op_type in {"Where", "Mul"} else ():
+            before = self._signless.get(name)
+            if before is None:
+                continue
+            tree, alternatives = self._calculated(node)
+            set_signs, operands = SIGNED[before.op_type], [("value", n) for n in before.input]
+            forms = (
+                set_signs(Expressions(self._original.version), ("value", name), operands, kind)
+                for kind in (ElementType.FLOAT, ElementType.DOUBLE)
+            )
+            # As texts: -0 and 0 are equal as numbers.
+            if repr(tree) in map(repr, forms):
+                return ("value", name), alternatives
+            self._reasons[node.output[0]] = f"'{name}' gets the signs of zeros in another way"
+        return None
 
     def _is_known_equal(self, one: Tree, other: Tree) -> bool:
         match (one, other):

@@ -14,6 +14,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
 from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.checker.reading import elements_of as stored_elements
+from sonnx_ort.guards.zeros import SIGNED
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.node import MAX_ELEMENTS
@@ -157,7 +158,9 @@ def _rename(
 def with_original_names(
     model: onnx.ModelProto, values: Set[str]
 ) -> tuple[onnx.ModelProto, Mapping[str, str]]:
-    """Give the results of nodes their names again that the guards after them have taken.
+    """Give the results of nodes their names again that what stands after them has taken.
+
+    That is a guard, or sets the signs of zeros.
 
     Whatever the new names are, the model means the same.
 
@@ -168,11 +171,9 @@ def with_original_names(
     producers = {name: node for node in nodes for name in node.output}
     names: dict[str, str] = {}
     for name in producers.keys() & values:
-        inner, guard = f"{name}_unchecked", producers[name]
-        if guard.op_type == "Reshape" and guard.input[0].startswith(inner):
-            given = guard.input[0]
-            if given in producers and given not in values:
-                names |= {given: name, name: f"{given}'"}
+        given = _named_inside(name, producers)
+        if given is not None and given in producers and given not in values:
+            names |= {given: name, name: f"{given}'"}
     new = set(names.values())
     defined = {name for graph in graphs_of(model.graph) for name in defined_in(graph)}
     if not names or len(new) < len(names) or not defined.isdisjoint(new - names.keys()):
@@ -186,6 +187,18 @@ def with_original_names(
             for listed in (node.input, node.output):
                 listed[:] = [names.get(name, name) for name in listed]
     return renamed, {new: name for name, new in names.items() if new not in names}
+
+
+def _named_inside(name: str, producers: Mapping[str, NodeProto]) -> str | None:
+    """The result that a guard may copy, or that may get signs of zeros, by its name; or None."""
+    last = producers[name]
+    if last.op_type == "Reshape" and last.input[0].startswith(f"{name}_unchecked"):
+        return str(last.input[0])
+    for each in last.input if last.op_type in {"Where", "Mul"} else ():
+        signed = each in producers and producers[each].op_type in SIGNED
+        if signed and each.startswith(f"{name}_result"):
+            return str(each)
+    return None
 
 
 class Definitions:

@@ -6,4 +6,5 @@ checker of certificates gets it as an expression, and looks for it in the model.
     guard          what a guard is, and what it knows of a node
     catalog        the guard of each kind of requirement, that of terms too, and of single values
     element_guards, shape_guards    what the guards compute
+    zeros          the signs of zeros, which are set after a node
 """

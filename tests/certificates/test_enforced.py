@@ -32,6 +32,10 @@ MODELS: Mapping[str, tuple[str, str]] = {
         "5 obligations hold in every run: 2 by proof, 3 by guards"),
     "three operands": ("(float[n] x, float[m] y, float[k] w) => (float[n] z) { z = Max(x, y, w) }",
         "3 obligations hold in every run: 2 by proof, 1 by guards"),
+    "signs of zeros": (
+        """(bool[n] c, float[m] x, double[k] y) => (float[n] z, double[k] w) {
+        a = Where(c, x, x) b = Max(x, a, x) z = Div(a, b) d = Neg(y) w = Min(y, d) }""",
+        "14 obligations hold in every run: 11 by proof, 3 by guards"),
     "a branch": ("""(bool c, float[n] x, float[m] y) => (float[p] z) { z = If(c) <
         then_branch = t () => (float[q] a) { a = Div(x, y) },
         else_branch = e () => (float[r] b) { b = Sub(y, x) }> }""",
@@ -138,6 +142,35 @@ def test_changed_model_is_rejected(name: str, certified: tuple[bytes, dict[str, 
     with pytest.raises(Rejected) as caught:
         check(CONTENT, claimed, content)
     assert message in str(caught.value)
+
+
+SIGNED = parse(
+    "(bool[n] c, float[n] x, float[n] y) => (float[n] z, float[n] w) "
+    "{ z = Min(x, y) w = Where(c, x, y) }"
+).SerializeToString()
+OTHER_SIGNS: Mapping[str, tuple[Change, str]] = {
+    "another zero": (with_constant("z_minus_zero", 0), "z"),
+    "another comparison": (lambda m: setattr(node_of(m, "z_has_the_sign"), "op_type", "Greater"),
+        "z"),
+    "another operand": (lambda m: node_of(m, "z_reciprocal_2").input.__setitem__(1, "x"), "z"),
+    "another limit": (with_constant("w_limit", -1), "w"),
+    "another factor": (with_constant("w_sign", -2), "w"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_SIGNS)
+def test_other_signs_of_zeros_are_rejected(name: str) -> None:
+    change, value = OTHER_SIGNS[name]
+    enforced, certificate = enforced_with_certificate(SIGNED, operators=OPERATORS)
+    model = onnx.load_model_from_string(enforced)
+    change(model)
+    content = model.SerializeToString()
+    claimed = json.loads(certificate.to_json())
+    claimed["enforced"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(Rejected) as caught:
+        check(SIGNED, claimed, content)
+    said = f"'{value}' gets the signs of zeros in another way"
+    assert str(caught.value) == f"the outputs ['z', 'w'] became ['z', 'w']: {said}"
 
 
 def test_another_enforced_model_is_rejected(certified: tuple[bytes, dict[str, Any]]) -> None:

@@ -285,7 +285,7 @@ def test_function_stays_where_none_of_its_operators_is_enforced() -> None:
 
 def test_function_is_inlined_where_one_of_its_operators_is_enforced() -> None:
     once = native(CALLING, operators="Max")
-    assert [node.op_type for node in once.graph.node][-1] == "Max"
+    assert {"larger", "Max"}.intersection(node.op_type for node in once.graph.node) == {"Max"}
     assert native(once, operators="Max") == once
 
 
@@ -298,7 +298,8 @@ def test_model_that_is_enforced_without_what_its_functions_hold_is_recognized() 
 def test_function_of_what_is_not_taken_for_enforced_is_inlined() -> None:
     changed = native(CALLING, operators="Div")
     declare_a_type(changed)
-    assert [node.op_type for node in native(changed, operators="Max").graph.node][-1] == "Max"
+    kinds = {node.op_type for node in native(changed, operators="Max").graph.node}
+    assert kinds & {"larger", "Max"} == {"Max"}
 
 
 def test_model_whose_metadata_lost_a_waiver_is_not_taken_for_enforced() -> None:

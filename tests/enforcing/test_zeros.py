@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 import sonnx_ort
@@ -41,7 +42,7 @@ DTYPES = {
     "float16": np.dtype(np.float16),
     "bfloat16": BFLOAT16,
 }
-BACKENDS = ("python", "compiled")
+BACKENDS = ("python", "native", "compiled")
 KINDS = {
     backend: ("float", "double", "float16", *(["bfloat16"] if backend == "compiled" else []))
     for backend in BACKENDS
@@ -106,3 +107,70 @@ def test_constants_are_not_folded_by_a_kernel_with_other_zeros(backend: str) -> 
     session = sonnx_ort.InferenceSession(model, quiet(), backend=backend, operators="all,-Graph")
     (y,) = session.run(None, {"x": np.ones(3, np.float32)})
     assert y.tolist() == [np.inf] * 3
+
+
+NUMBERS = (PLUS, MINUS, 1.0, -1.0, np.inf, -np.inf, np.nan)
+EXTREMES = {
+    "float": (1e-45, -1e-45, 1.1754944e-38, -1.1754944e-38, 3.4028235e38),
+    "double": (5e-324, -5e-324, 2.2250738585072014e-308, -1.7976931348623157e308),
+    "float16": (6e-8, -6e-8, 6.1e-5, 65504.0),
+}
+LEVELS = ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_bits_of_nodes_are_those_of_the_documents(kind: str, level: str) -> None:
+    """All pairs of extremes, in both orders, in a plain session."""
+    numbers = np.array(NUMBERS + EXTREMES[kind], DTYPES[kind])
+    a, b = (each.ravel() for each in np.meshgrid(numbers, numbers))
+    model = parse(
+        f"(bool[n] c, {kind}[n] a, {kind}[n] b) => ({kind}[n] x, {kind}[n] y, {kind}[n] z) "
+        "{ x = Max(a, b) y = Min(a, b, b) z = Where(c, a, b) }"
+    )
+    options = quiet()
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
+    enforced = sonnx_ort.rewrite(model, backend="native", operators="all,-Graph")
+    session = ort.InferenceSession(enforced.SerializeToString(), options)
+    places = np.arange(a.size)
+    a_is_less = (a < b) | ((a == b) & np.signbit(a))
+    is_nan = np.isnan(a) | np.isnan(b)
+    largest = np.where(is_nan, np.nan, np.where(a_is_less, b, a))
+    smallest = np.where(is_nan, np.nan, np.where(a_is_less, a, b))
+    for condition in (places % 2 == 0, places % 3 == 0, places < 0):
+        found = session.run(None, {"c": condition, "a": a, "b": b})
+        expected = [largest, smallest, np.where(condition, a, b)]
+        for one, other in zip(found, expected, strict=True):
+            wanted = other.astype(one.dtype)
+            np.testing.assert_array_equal(one, wanted)
+            number = ~np.isnan(wanted)
+            np.testing.assert_array_equal(np.signbit(one)[number], np.signbit(wanted)[number])
+
+
+@pytest.mark.parametrize(
+    ("node", "signed", "expected"),
+    [
+        ("Max(a, one)", False, [1.0, PLUS]),
+        ("Max(one, a)", False, [1.0, PLUS]),
+        ("Min(a, zero)", True, [MINUS, PLUS]),
+        ("Max(a)", False, [MINUS, PLUS]),
+        ("Where(c, one, a)", False, [1.0, PLUS]),
+        ("Where(c, zero, a)", False, [PLUS, PLUS]),
+        ("Where(c, minus, a)", True, [MINUS, PLUS]),
+        ("Where(c, a, one)", True, [MINUS, -1.0]),
+    ],
+)
+def test_signs_are_set_where_they_may_be_lost(
+    node: str, expected: list[float], *, signed: bool
+) -> None:
+    model = parse(
+        "(bool[2] c, float[2] a) => (float[2] y) "
+        "<float[2] one = {1, -1}, float[2] zero = {0, 3}, float[2] minus = {-0.0, 2}> "
+        f"{{ y = {node} }}"
+    )
+    made = sonnx_ort.rewrite(model, backend="native", operators="all,-Graph")
+    assert (len(made.graph.node) > 1) == signed
+    session = ort.InferenceSession(made.SerializeToString(), quiet())
+    feeds = {"c": np.array([True, False]), "a": np.array([MINUS, PLUS], np.float32)}
+    (found,) = session.run(None, feeds)
+    assert found.tobytes() == np.array(expected, np.float32).tobytes()

@@ -39,6 +39,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
+from sonnx_ort.guards.zeros import SIGNED, loses_signs
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue, Target
@@ -54,9 +55,9 @@ _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
-    "Div": ("Conv", "ConvInteger", CONTRACT),
+    "Div": ("Conv", "ConvInteger", "Max", "Min", "Where", CONTRACT),
     "Floor": (CONTRACT,),
-    "Mul": ("Conv", "ConvInteger", CONTRACT),
+    "Mul": ("Conv", "ConvInteger", "Where", CONTRACT),
     "Pow": ("Pow",),
     "ReduceSum": ("Softmax", CONTRACT),
     "Slice": ("Softmax",),
@@ -96,7 +97,7 @@ class NativeBackend(EnforcingBackend):
         runtime = [o.rule.requirement for o in left]
         if any(isinstance(each, EqualButOnAxis) for each in runtime):
             return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
-        if runtime or gives_infinity(examined, element_type):
+        if runtime or gives_infinity(examined, element_type) or _is_signed(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
@@ -164,7 +165,8 @@ class NativeBackend(EnforcingBackend):
         """The results of the node with guards and conversions; None if it needs neither."""
         target, element_type = examined.target, _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
-        carrier = _carrier(target, element_type)
+        signed = _is_signed(examined, element_type)
+        carrier = _carrier(target, element_type, signed=signed)
         node = _guarded_node(examined, element_type, carrier or element_type)
         operands: Operands = target.inputs
         if carrier is not None:
@@ -177,14 +179,28 @@ class NativeBackend(EnforcingBackend):
         operands = Decision(examined, node, guards).guard_operands(nodes, operands)
         # The shape of a result from expanded operands is declared anew, which has to be undone.
         infinite = gives_infinity(examined, element_type)
-        if not nodes.nodes and not infinite and not expanded:
+        if not nodes.nodes and not infinite and not signed and not expanded:
             return None
         result, *others = computed(nodes, examined, operands)
         if infinite:
             result = with_infinity(nodes, result, operands, node)
+        if signed:
+            set_signs = SIGNED[target.operator.name]
+            result = set_signs(nodes, result, operands, node.computed_in)
         if carrier is not None and target.operator.result_type is None:
-            result = converted_back(nodes, result, element_type)
+            # An element of an operand is not rounded.
+            result = (
+                nodes.cast(result, element_type, f"as_{element_type}")
+                if signed
+                else converted_back(nodes, result, element_type)
+            )
         return [result, *others]
+
+
+def _is_signed(examined: ExaminedNode, element_type: ElementType | None) -> bool:
+    """Whether signs of zeros have to be set that ONNX Runtime may lose."""
+    name = examined.target.operator.name
+    return element_type is not None and loses_signs(name, examined.operands, element_type)
 
 
 def _guarded_node(
@@ -211,12 +227,13 @@ def _needs_nodes(examined: ExaminedNode) -> bool:
     )
 
 
-def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
+def _carrier(target: Target, element_type: ElementType, *, signed: bool) -> ElementType | None:
     """The type that a node computes in, if it is not that of its operands.
 
     ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
     computes in float32. Rounding twice by way of float gives the same result, unless the kernel of
-    float16 takes a number of its type for an operand that is left out: it rounds by itself.
+    float16 takes a number of its type for an operand that is left out: it rounds by itself. Most of
+    what sets signs of zeros has no kernels for float16.
     """
     operator = target.operator
     if operator.moves_elements:
@@ -226,7 +243,7 @@ def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
         return None
     if element_type is ElementType.BFLOAT16:
         return ElementType.FLOAT
-    rounds = operator.rounds_once and operator.result_type is None
+    rounds = (operator.rounds_once and operator.result_type is None) or signed
     return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
 
 
