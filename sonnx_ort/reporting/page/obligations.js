@@ -182,7 +182,8 @@ function cause(indices) {
   const alike = new Map(); // by evidence and operator
   for (const index of indices) {
     const key = JSON.stringify([report.obligations[index].evidence, report.obligations[index].operator]);
-    alike.set(key, [...(alike.get(key) ?? []), index]);
+    if (!alike.has(key)) alike.set(key, []);
+    alike.get(key).push(index);
   }
   return make("div", { className: "cause" }, ...parts, make("ul", {}, ...[...alike.values()].map(places)));
 }
