@@ -8,6 +8,7 @@ import pytest
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.reporting.checked_models import GraphOutline
 from support.browser import CHAIN, Browser, Opened, why_no_browser
+from support.browser import SCALED as SCALED_MODEL
 from support.examined import check_with_outline
 from support.graphs import parse
 
@@ -35,7 +36,7 @@ def printed(opened: Opened, name: str) -> Browser:
     return browser
 
 
-def test_cause_is_told_once_with_the_places_of_its_evidence(opened: Opened) -> None:
+def test_rule_is_told_once_with_the_places_of_each_evidence(opened: Opened) -> None:
     browser = printed(opened, "scaled")
     lines = browser.texts(f"{CAUSE}:first-of-type > :not(ul), {CAUSE}:first-of-type li")
     assert [line for line in lines if "conform" not in line] == SCALED
@@ -58,6 +59,23 @@ def test_paper_has_what_the_filter_leaves(opened: Opened) -> None:
     browser.show_as_printed()
     assert browser.texts("#shown") == ["1 of 14 obligations"]
     assert browser.texts(f"{CAUSE} h3") == ["checked in each run: Div.int.C2\n1 place"]
+
+
+def test_remedies_of_single_places_stand_at_these(opened: Opened) -> None:
+    report, graph = check_with_outline(parse(SCALED_MODEL))
+    violated = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
+    hints = {id(o): f"mend {o.node}" for o in violated[1:]}
+    changed = tuple(
+        replace(o, hint=hints.get(id(o), o.hint), mendable="") for o in report.obligations
+    )
+    browser = opened("hints", replace(report, obligations=changed), graph)
+    browser.show_as_printed()
+    items = browser.texts(f"{CAUSE}:first-of-type li")
+    assert items == [
+        f"Div 'n0': rank 2 is not rank 1. To fix it: {HINT}",
+        *(f"Div 'n{n}': rank 2 is not rank 1. To fix it: mend n{n}" for n in (1, 2, 3)),
+    ]
+    assert browser.texts(f"{CAUSE} h3")[0] == "violated: Div.float.R1\n4 places"
 
 
 def test_place_in_a_branch_says_so(opened: Opened) -> None:

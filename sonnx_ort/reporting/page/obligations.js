@@ -161,34 +161,44 @@ function entry(indices) {
   return made;
 }
 
-// On paper a cause is told once, and below it where it is found: the places of one evidence together.
-function cause(indices) {
-  const all = indices.map((index) => report.obligations[index]);
-  const [first] = all;
+// On paper a rule is told once for each status, and below it where: the places of one evidence together.
+function remediesOnPaper(index) {
+  const obligation = report.obligations[index];
+  const made = [];
+  if (hints[index]) made.push(`To fix it: ${hints[index]}`);
+  if (obligation.mendable) made.push(`${conform(obligation)} fixes it: ${obligation.mendable}`);
+  if (obligation.waiver) made.push(waived(obligation.waiver).textContent);
+  return made;
+}
+
+function ruleOnPaper(indices) {
+  const first = report.obligations[indices[0]];
   const rule = report.rules[first.rule];
   const count = indices.length === 1 ? "1 place" : `${indices.length} places`;
   const remark = make("span", { className: "remark" }, `${count}${first.enforced ? "" : ", not enforced"}`);
   const head = make("h3", { className: `status ${first.status}` }, sign(first.status), `${WORDS[first.status]}: ${first.rule}`, remark);
-  const told = make("p", { className: "remark" }, ...prose(rule.sentence), ` (${sourceOf(rule)})`);
-  const mended = new Set(all.filter((o) => o.mendable).map((o) => `${conform(o)} fixes it: ${o.mendable}`));
-  const waivers = new Set(all.filter((o) => o.waiver).map((o) => waived(o.waiver).textContent));
-  const parts = [head, told];
-  if (hints[indices[0]]) parts.push(hint("To fix it: ", hints[indices[0]]));
-  for (const text of [...mended, ...waivers]) parts.push(make("p", {}, text));
+  const parts = [head, make("p", { className: "remark" }, ...prose(rule.sentence), ` (${sourceOf(rule)})`)];
+  // What is the same at all places is told once.
+  const remedies = new Map(indices.map((index) => [index, remediesOnPaper(index)]));
+  const common = remedies.get(indices[0]).filter((text) => indices.every((index) => remedies.get(index).includes(text)));
+  parts.push(...common.map((text) => make("p", { className: "hint" }, isolated(text))));
   if (first.status !== "proved" && first.operands.length) {
     const operands = first.operands.flatMap((operand, at) => [...(at ? ["; "] : []), ...operandItem(operand).childNodes]);
     parts.push(make("p", { className: "remark" }, "At ", isolated(`'${first.node}'`), ": ", ...operands));
   }
-  const alike = new Map(); // by evidence and operator
+  const alike = new Map();
   for (const index of indices) {
-    const key = JSON.stringify([report.obligations[index].evidence, report.obligations[index].operator]);
-    if (!alike.has(key)) alike.set(key, []);
-    alike.get(key).push(index);
+    const { evidence, operator } = report.obligations[index];
+    const own = remedies.get(index).filter((text) => !common.includes(text));
+    const key = JSON.stringify([evidence, operator, ...own]);
+    if (!alike.has(key)) alike.set(key, { found: [], own });
+    alike.get(key).found.push(index);
   }
-  return make("div", { className: "cause" }, ...parts, make("ul", {}, ...[...alike.values()].map(places)));
+  const items = [...alike.values()].map(({ found, own }) => placesOnPaper(found, own));
+  return make("div", { className: "cause" }, ...parts, make("ul", {}, ...items));
 }
 
-function places(indices) {
+function placesOnPaper(indices, remedies) {
   const { operator, evidence } = report.obligations[indices[0]];
   const named = indices.flatMap((index, at) => {
     const { node, path } = report.obligations[index];
@@ -196,14 +206,21 @@ function places(indices) {
     return [...(at ? [", "] : []), make("bdi", { className: "place" }, name)];
   });
   const where = [operator ? `${operator} ` : "", ...named];
-  return make("li", {}, ...(indices.length === 1 ? [...where, ": ", isolated(evidence)] : [isolated(evidence), ": ", ...where]));
+  const told = indices.length === 1 ? [...where, ": ", isolated(evidence)] : [isolated(evidence), ": ", ...where];
+  return make("li", {}, ...told, ...remedies.flatMap((text) => [". ", isolated(text)]));
 }
 
 function laidOut(kept) {
-  const shown = groups.map((group) => group.filter((index) => kept.has(items[index])));
+  const rules = new Map();
+  for (const index of groups.flat().filter((each) => kept.has(items[each]))) {
+    const { status, rule, enforced, waiver } = report.obligations[index];
+    const key = JSON.stringify([status, rule, enforced, waiver !== null]);
+    if (!rules.has(key)) rules.set(key, []);
+    rules.get(key).push(index);
+  }
   const symbols = byId("symbols")?.cloneNode(true);
   symbols?.removeAttribute("id");
-  return [...(symbols ? [symbols] : []), ...shown.filter((group) => group.length).map(cause)];
+  return [...(symbols ? [symbols] : []), ...[...rules.values()].map(ruleOnPaper)];
 }
 
 function show(kept) {
