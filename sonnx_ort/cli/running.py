@@ -286,17 +286,23 @@ def contract(
     if quiet:
         return
     lines = [] if output is None else [f"{output}: written"]
-    lines += [
-        f"samples run: {proposed.samples}",
-        f"values finite for every input within it: {proposed.finite} of {proposed.floats} floats",
-    ]
+    if proposed.samples:
+        lines.append(f"samples run: {proposed.samples}")
+    else:
+        lines.append(
+            "without samples it only says that floats are finite; --data FOLDER gives samples"
+        )
+    lines.append(
+        "proved free of NaN and infinity for every input within it: "
+        f"{proposed.finite} of {proposed.floats} float values"
+    )
     if proposed.checkpoints:
         checked = sum(proposed.checkpoints.values())
         lines.append(
             f"values checked inside: {len(proposed.checkpoints)}, with {checked} elements a run"
         )
     lines += [f"'{name}': {remark}" for name, remark in proposed.remarks.items()]
-    lines += [f"not kept finite: '{name}'" for name in proposed.open[:_MOST_SHOWN]]
+    lines += [f"may be NaN or infinite: '{name}'" for name in proposed.open[:_MOST_SHOWN]]
     if len(proposed.open) > _MOST_SHOWN:
         lines.append(f"and {len(proposed.open) - _MOST_SHOWN} more")
     say("\n".join(lines), output)

@@ -280,7 +280,7 @@ def test_command_writes_a_contract_that_the_others_take(samples, tmp_path):
     made = command("contract", model, "--data", samples, "-o", envelope)
     assert made.stdout.splitlines()[1:] == [
         "samples run: 2",
-        "values finite for every input within it: 2 of 2 floats",
+        "proved free of NaN and infinity for every input within it: 2 of 2 float values",
         f"next: sonnx-ort check {model} --contract {envelope}",
     ]
     checked = command("check", model, "--contract", envelope, "-v")
@@ -293,3 +293,13 @@ def test_command_writes_a_contract_that_the_others_take(samples, tmp_path):
     refused = command("run", model, *chosen, "--input", f"x={far}")
     assert refused.returncode == 1
     assert "Input 'x' breaks Contract.range: x is outside of 0 to 2.5: x[0, 0]" in refused.stderr
+
+
+def test_command_asks_for_samples_and_names_what_may_overflow(tmp_path):
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Exp(x) }"), tmp_path / "model.onnx")
+    made = command("contract", tmp_path / "model.onnx", "-o", tmp_path / "envelope.toml")
+    assert made.stdout.splitlines()[1:] == [
+        "without samples it only says that floats are finite; --data FOLDER gives samples",
+        "proved free of NaN and infinity for every input within it: 0 of 1 float values",
+        "may be NaN or infinite: 'y'",
+    ]
