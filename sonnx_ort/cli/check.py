@@ -55,7 +55,7 @@ app = subcommand()
         ),
         "fail_on": option(
             FailOn,
-            "When to exit with 1: 'violated' if a rule is violated whatever the inputs are, "
+            "When to exit with 1: 'violated' if a rule is violated for every input, "
             "'runtime' also if a rule can only be checked in a run.",
             default=FailOn.VIOLATED,
         ),

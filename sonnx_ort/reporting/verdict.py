@@ -86,7 +86,7 @@ def verdict(report: Report) -> Verdict:
             for _, option, share, _ in fixed_by_conform(report.violations)
         ]
         sentences = [
-            f"{failing} whatever the inputs are.",
+            f"{failing} for every input.",
             *_in_bodies(report.violations),
             "sonnx-ort rewrite refuses the model.",
             *([f"{', '.join(fixed)}."] if fixed else []),
@@ -97,7 +97,7 @@ def verdict(report: Report) -> Verdict:
     if report.waived:
         failing = _share(len(report.waived), total)
         sentences = [
-            f"{failing} whatever the inputs are, and waivers accept that.",
+            f"{failing} for every input, and waivers accept that.",
             *_in_bodies(report.waived),
             "With these waivers, sonnx-ort rewrite enforces the others.",
             *_passed_over(report),
@@ -140,7 +140,7 @@ def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:
 
 
 def _share(count: int, total: int) -> str:
-    return f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'}"
+    return f"{count:,} of {counted(total, 'check')} {'fails' if count == 1 else 'fail'}"
 
 
 def _passed_over(report: Report) -> list[str]:

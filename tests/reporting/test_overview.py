@@ -39,8 +39,8 @@ MANY = """
 
 TEXT = """\
 many.onnx: violated
-  4 of 15 obligations fail whatever the inputs are. sonnx-ort rewrite refuses the model. sonnx-ort
-    conform fixes 4. 1 node was not looked at.
+  4 of 15 checks fail for every input. sonnx-ort rewrite refuses the model. sonnx-ort conform fixes
+    4. 1 node was not looked at.
   edition typed, broadcast reject, operators default, backend python
 
 Div.float.R1 at 4 places (stated by SONNX): Tensors A, B and C must have the same shape.
@@ -186,10 +186,10 @@ DIVIDED = "(float[n, 3] x, float[3] y) => (float[n, 3] z) { [d] d = Div(x, y) [a
     (KEPT, {"operators": "default"}, "Not checked",
      "There is no Div or Sub here; 3 nodes were not looked at."),
     (DIVIDED, {"operators": "default"}, "Violated",
-     ("1 of 3 obligations fails whatever the inputs are. sonnx-ort rewrite refuses the model. "
+     ("1 of 3 checks fails for every input. sonnx-ort rewrite refuses the model. "
       "sonnx-ort conform fixes 1. 1 node was not looked at.")),
     (DIVIDED, {}, "Violated",
-     ("4 of 22 obligations fail whatever the inputs are. sonnx-ort rewrite refuses the model. "
+     ("4 of 22 checks fail for every input. sonnx-ort rewrite refuses the model. "
       "sonnx-ort conform fixes 4.")),
 ])  # fmt: skip
 def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
@@ -203,8 +203,8 @@ def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
 @pytest.mark.parametrize(("options", "word", "detail"), [
     ({"ignore": "Div"}, "Violated, and left out",
      ("The selection of rules leaves 1 violated obligation out; no other is found before a run.")),
-    ({"select": "Div.float.R1"}, "Violated", "1 of 1 obligation fails whatever the inputs are."),
-    ({"ignore": "Sub"}, "Violated", "1 of 3 obligations fails whatever the inputs are."),
+    ({"select": "Div.float.R1"}, "Violated", "1 of 1 check fails for every input."),
+    ({"ignore": "Sub"}, "Violated", "1 of 3 checks fails for every input."),
 ])  # fmt: skip
 def test_verdict_tells_violations_that_the_selection_leaves_out(options, word, detail) -> None:
     report = sonnx_ort.check(binary_model("Div", "float", [3], [1]), operators="default")
@@ -237,7 +237,7 @@ IN_A_BRANCH = """(bool c, float[3] x, float[1] y) => (float[3] z) {
 def test_verdict_tells_violations_that_not_every_run_reaches() -> None:
     found = verdict(sonnx_ort.check(parse(IN_A_BRANCH), operators="default"))
     assert found.detail.startswith(
-        "1 of 3 obligations fails whatever the inputs are. 1 of them lies at a node in a branch or "
+        "1 of 3 checks fails for every input. 1 of them lies at a node in a branch or "
         "loop, so that only runs that reach it fail."
     )
 
