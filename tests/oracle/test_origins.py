@@ -1,5 +1,7 @@
 """Where bounds come from, by their words."""
 
+from itertools import islice
+
 import pytest
 
 from sonnx_ort.oracle.origins import Origin, measured, measured_parts, origins
@@ -57,7 +59,7 @@ def test_measured_parts_are_told_from_others() -> None:
 @pytest.mark.parametrize("operator", ["Erf", "GRU", "HardSwish", "Log", "Pow", "Softplus", "Tanh"])
 def test_bound_of_a_case_has_an_origin(operator: str) -> None:
     found = set[Origin]()
-    for case in cases([operator]):
+    for case in islice(cases([operator]), 20):
         if case.refused or not isinstance(case.applied.meaning, tuple):
             continue
         for result in case.applied.meaning:
