@@ -283,7 +283,7 @@ class Class(enum.StrEnum):
     INDEX = "index"
     """The elements of the result differ, so that each is seen to be in its place.
 
-    Conditions, and elements that an operator repeats, do not.
+    Conditions differ over several data sets; elements that an operator repeats do not.
     """
 
     NEUTRAL = "neutral element"

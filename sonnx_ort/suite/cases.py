@@ -47,7 +47,7 @@ from sonnx_ort.suite.documents import EXAMPLES
 from sonnx_ort.suite.examples import examples, fitting
 from sonnx_ort.suite.printed import Example
 from sonnx_ort.suite.unruled import APART, SHAPES, UNRULED, broadcasts, known
-from sonnx_ort.suite.variants import variants
+from sonnx_ort.suite.variants import TRUE_OR_FALSE, WITHOUT_DISTINCT, distinct, variants
 
 _SUM = "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) <float[2, 3] c> {"
 _TWO = f"{_SUM} c = Add(a, b) y = Relu(c) }}"
@@ -316,6 +316,11 @@ def rule_cases(operator: str, edition: Edition, seed: int = 0) -> Iterator[Case]
     return _Cases(OPERATORS[operator], seed, edition).of_rules()
 
 
+def shape_cases(operator: str, edition: Edition = Edition.TYPED, seed: int = 0) -> Iterator[Case]:
+    """An element-wise operator on operands of each rank, and without elements."""
+    return _Cases(OPERATORS[operator], seed, edition).of_shapes()
+
+
 def variant_cases(operator: Operator, edition: Edition, seed: int = 0) -> Iterator[Case]:
     """What the guidelines of tests ask for beside types, rules and special values."""
     return _Cases(operator, seed, edition).of_variants()
@@ -450,6 +455,8 @@ class _Cases:
             _, base = next(self._variants(kind))
             operands = [np.resize(array, shape) for array in base.given.values()]
             applied = replace(base, operands=operands)
+            if self._operator.name not in (*WITHOUT_DISTINCT, *TRUE_OR_FALSE):
+                applied = distinct(applied, kind)
             name = f"{self._operator.name.lower()}_rank_{len(shape)}"
             of_class = Class.RANK if number < 4 else Class.SIZE
             yield Case(name, applied, Level.CONFORMANCE, of_class)

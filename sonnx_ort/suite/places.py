@@ -24,7 +24,7 @@ ARCHIVE = ".zip"
 """The end of an archive's name."""
 
 MOST_BYTES = 1 << 25
-"""How many bytes a file of vectors has at most; the manifest of all cases has a third of it."""
+"""How many bytes a file of vectors has at most; the manifest of all cases has a fifth of it."""
 
 MOST_ALTOGETHER = 1 << 28
 """How many bytes the files of an archive have at most together."""

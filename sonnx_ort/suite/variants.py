@@ -373,11 +373,26 @@ _ALL_DISTINCT: Mapping[str, str] = {
 }
 """What gives distinct results where distinct elements of the first operand may not."""
 
-_WITHOUT_DISTINCT = (
-    *("Acos", "Broadcast", "Cast", "Clip", "Constant", "ConstantOfShape", "GRU", "LSTM", "Range"),
+TRUE_OR_FALSE: Mapping[str, tuple[int, int, int]] = {
+    **dict.fromkeys(("Equal", "And"), (1, 1, 0)),
+    **dict.fromkeys(("Less", "LessOrEqual"), (1, 2, 0)),
+    **dict.fromkeys(("Greater", "GreaterOrEqual"), (1, 0, 2)),
+    **dict.fromkeys(("Or", "Xor"), (0, 1, 0)),
+    "Not": (0, 0, 1),
+}
+"""Of operators with conditions as results a first operand, and the second one for true and false.
+
+That of Not is alone, for true and false.
+"""
+
+WITHOUT_DISTINCT = (
+    *("Acos", "Broadcast", "Cast", "Clip", "Constant", "GRU", "LSTM", "Range"),
     *("DequantizeLinear", "QuantizeLinear", "Shape"),
 )
-"""The operators with no case of distinct elements: their fitting nodes have these, or none can."""
+"""The operators with no case made for distinct elements: other cases have these."""
+
+ONE_ELEMENT = ("ConstantOfShape",)
+"""The operators whose results have one element again and again."""
 
 
 @dataclass(frozen=True)
@@ -422,10 +437,33 @@ def variants(
             yield Variant(f"{kind}_accumulator", made(text, kind), Class.ACCUMULATOR)
     for kind in kinds:
         yield from _of_special_values(made("", kind), kind)
-        if name not in _WITHOUT_DISTINCT and kind is not ElementType.BOOL:
-            applied = made(_ALL_DISTINCT.get(name, ""), kind)
-            applied = applied if name in _ALL_DISTINCT else _distinct(applied, kind)
-            yield Variant(f"{kind}_distinct", applied, Class.INDEX)
+        yield from _of_indexes(made(_ALL_DISTINCT.get(name, ""), kind), kind)
+
+
+def _of_indexes(base: Applied, kind: ElementType) -> Iterator[Variant]:
+    """Nodes whose results tell the elements apart."""
+    name = base.operator
+    if name in TRUE_OR_FALSE:
+        yield from _told_apart(base, kind)
+    elif name not in (*WITHOUT_DISTINCT, *ONE_ELEMENT) and kind is not ElementType.BOOL:
+        applied = base if name in _ALL_DISTINCT else distinct(base, kind)
+        yield Variant(f"{kind}_distinct", applied, Class.INDEX)
+
+
+def _told_apart(base: Applied, kind: ElementType) -> Iterator[Variant]:
+    """Nodes whose results, conditions, differ together for each element: the digits of its place.
+
+    There are more elements than conditions have values.
+    """
+    first, *others = base.operands
+    shape = np.shape(first)
+    places = np.arange(1, np.size(first) + 1).reshape(shape)
+    one, true, false = TRUE_OR_FALSE[base.operator]
+    for digit in range(int(places.max()).bit_length()):
+        second = np.where(places >> digit & 1, true, false).astype(kind.dtype)
+        operands = [np.full(shape, one, kind.dtype), second] if others else [second]
+        told = "the results of all data sets together tell the elements apart"
+        yield Variant(f"{kind}_distinct", replace(base, operands=operands), Class.INDEX, told)
 
 
 def _of_special_values(base: Applied, kind: ElementType) -> Iterator[Variant]:
@@ -472,7 +510,7 @@ def _number(said: float | str | bool, kind: ElementType) -> Any:
     return said
 
 
-def _distinct(base: Applied, kind: ElementType) -> Applied:
+def distinct(base: Applied, kind: ElementType) -> Applied:
     """The node with a first operand of which all elements are distinct."""
     first, *others = base.operands
     if first is None:

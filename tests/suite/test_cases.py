@@ -22,11 +22,17 @@ from sonnx_ort.suite.cases import (
     cases,
     graphs,
     rule_cases,
+    shape_cases,
     variant_cases,
 )
 from sonnx_ort.suite.examples import examples, fitting
 from sonnx_ort.suite.unruled import APART, UNRULED, known
-from sonnx_ort.suite.variants import COMMUTATIVE, PROPERTIES
+from sonnx_ort.suite.variants import (
+    COMMUTATIVE,
+    PROPERTIES,
+    TRUE_OR_FALSE,
+    WITHOUT_DISTINCT,
+)
 
 T = ElementType
 
@@ -179,17 +185,45 @@ def test_broadcast_of_shapes_without_a_common_one_is_refused(
     assert shapes in given
 
 
+def results_of(case: Case) -> np.ndarray | None:
+    """The first result of a case that has one."""
+    results = None if case.refused else case.applied.meaning
+    return results[0].nearest if isinstance(results, tuple) else None
+
+
 @pytest.mark.parametrize("name", sorted({*STANDARD_OPERATORS, *UNRULED}))
 def test_variants_keep_all_rules_and_distinct_elements_are_told_apart(name: str) -> None:
     operator = OPERATORS.get(name) or UNRULED[name]
+    told_apart: dict[str, list[np.ndarray]] = {}
     for case in variant_cases(operator, Edition.TYPED):
         assert not case.refused, case.model
-        results = case.applied.meaning
-        if isinstance(results, tuple) and case.of_class is Class.INDEX:
-            found = results[0].nearest
-            bits = found.astype(np.float64).ravel().tolist()
-            repeats = found.dtype == np.bool_ or name in {"Expand", "Pad"}
-            assert repeats or len({*bits}) == found.size, case.model
+        found = results_of(case)
+        if found is not None and case.of_class is Class.INDEX:
+            told_apart.setdefault(case.model, []).append(found.astype(np.float64).ravel())
+    for model, results in told_apart.items():
+        elements = np.stack(results, axis=1)
+        assert (len(results) > 1) == (name in TRUE_OR_FALSE), model
+        if name not in {"Expand", "Pad"}:
+            assert len(np.unique(elements, axis=0)) == len(elements), model
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_DISTINCT))
+def test_operator_without_a_case_of_distinct_elements_has_them_in_another(name: str) -> None:
+    found = (results_of(case) for case in cases([name]))
+    several = (each.ravel() for each in found if each is not None and each.size > 1)
+    assert any(len({*each.tolist()}) == each.size for each in several)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in STANDARD_OPERATORS if OPERATORS[n].elementwise))
+def test_each_element_of_each_rank_is_seen_to_be_in_its_place(name: str) -> None:
+    if name in {*WITHOUT_DISTINCT, *TRUE_OR_FALSE}:
+        return
+    ranks = [case for case in shape_cases(name) if results_of(case) is not None]
+    assert len(ranks) > 4
+    for case in ranks:
+        found = results_of(case)
+        assert found is not None
+        assert len({*found.ravel().tolist()}) == found.size, case.model
 
 
 PAIRS = [
