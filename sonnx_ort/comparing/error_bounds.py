@@ -296,11 +296,11 @@ def _bound_of_node(
         pairs = zip(audited.operands, errors, strict=True)
         moved = [error if k in places else operand for k, (operand, error) in enumerate(pairs)]
         if any(error.any() for k, error in enumerate(errors) if k not in places):
-            raise _NoBoundError(f"{audited.label} is told by a number that may be off")
+            raise _NoBoundError(f"where {audited.label} takes its elements from may be off")
         made = meaning_of(operator, replace(audited.applied, operands=tuple(moved)))
         if isinstance(made, Undefined):
             raise _NoBoundError(f"{audited.label} has no result: {made.reason}")
         if not made[position].is_single:
-            raise _NoBoundError(f"the document of {audited.label} leaves its elements open")
+            raise _NoBoundError(f"it is open which elements {audited.label} takes")
         return made[position].nearest, _MOVES
     raise _NoBoundError(f"no document bounds the error of {audited.label}")

@@ -143,6 +143,11 @@ UNBOUNDED = [
      { z = If(c) <then_branch = a () => (float[1] p) { p = Add(x, y) },
                   else_branch = b () => (float[1] q) { q = Sub(x, y) }> }""",
      "the bodies of If '(output z)' are not followed"),
+    ("(float[1] x, float[1] y) => (float[1] z) { z = Resize(x, , y) }",
+     "where Resize '(output z)' takes its elements from may be off"),
+    ("""(float[1] x, float[1] y) => (float[1] z) <int64[2, 1] i = {0, 0}>
+     { u = Concat<axis = 0>(x, y) z = ScatterND(x, i, u) }""",
+     "it is open which elements ScatterND '(output z)' takes"),
 ]  # fmt: skip
 
 
