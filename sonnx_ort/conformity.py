@@ -56,10 +56,11 @@ from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT
 from sonnx_ort.profile.contract import NO_CONTRACT, contract_to_json
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.proposing import (
+    OPEN_SIZES,
     fixed_numbers,
     open_shapes,
+    open_size_of,
     stated_by,
-    takes_sizes_as_one,
     without_assumed,
 )
 from sonnx_ort.remedies import Remedy, arguments_of, listed
@@ -156,8 +157,8 @@ class ConformOptions(TypedDict, total=False):
         seed: The seed of the random inputs; 0 by default.
         sizes: The sizes of their open dimensions, by name; others are chosen.
         input_shapes: The shapes of random inputs, by name.
-        propose: Whether to try which further options would fix what is left, which takes a multiple
-            of the time; `Conformed.proposal` says it. False by default.
+        propose: Whether to try which further options would fix what is left; not by default, for it
+            takes a multiple of the time. `Conformed.proposal` says what they are.
         time_limit: How many seconds a run that verifies may take; 60 by default.
         memory_limit: How many MB of memory it may take; three quarters of the machine's by default.
     """
@@ -400,14 +401,14 @@ class _Trials:
             if each.name not in self.assume_shapes and each.name not in self.assume
         ]
         small = sum(1 for _ in every_node(graph.model.graph)) <= _MOST_NODES_OF_TRIALS
-        further = open_shapes(inputs, stated)
+        further = dict.fromkeys(open_shapes(inputs, stated, size) for size in OPEN_SIZES)
         certain = fixed_numbers(inputs, self.choices.demands.contract)
         found = propose_options(
             graph.remaining, self._left, further, certain=certain, each_alone=small
         )
         if found is None:
             return None
-        return replace(found, assumed_sizes=takes_sizes_as_one(found.remedies, stated))
+        return replace(found, open_size=open_size_of(found.remedies, inputs, stated))
 
     def _left(self, remedies: Sequence[Remedy]) -> Remaining | None:
         key = frozenset(remedies)

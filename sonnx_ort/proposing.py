@@ -124,12 +124,27 @@ def without_assumed(
     )
 
 
-def open_shapes(inputs: Iterable[GraphInput], stated: Stated) -> tuple[Remedy, ...]:
-    """The options that fix the shape of each input with open sizes."""
+OPEN_SIZES = (1, 32, 640)
+"""What open sizes are taken as that are not said, one after the other, as long as none helps."""
+
+
+def open_shapes(
+    inputs: Iterable[GraphInput], stated: Stated, size_of_others: int
+) -> tuple[Remedy, ...]:
+    """The options that fix the shape of each input with open sizes.
+
+    What is not said is 1 for a first axis, along which examples are often stacked.
+    """
     found = []
     for each in inputs:
+        axes = each.shape or ()
         sizes = tuple(
-            size if isinstance(size, int) and size >= 0 else _OPEN for size in each.shape or ()
+            size
+            if isinstance(size, int) and size >= 0
+            else _OPEN
+            if axis == 0 and len(axes) > 1
+            else size_of_others
+            for axis, size in enumerate(axes)
         )
         if each.shape is not None and sizes != tuple(each.shape):
             shape = stated.shapes.get(each.name, sizes)
@@ -137,8 +152,15 @@ def open_shapes(inputs: Iterable[GraphInput], stated: Stated) -> tuple[Remedy, .
     return tuple(found)
 
 
-def takes_sizes_as_one(remedies: Iterable[Remedy], stated: Stated) -> bool:
-    """Whether an option states the size 1 because nothing says another one."""
-    return any(
-        each.option == "assume_shapes" and each.name not in stated.shapes for each in remedies
-    )
+def open_size_of(
+    remedies: Iterable[Remedy], inputs: Sequence[GraphInput], stated: Stated
+) -> int | None:
+    """What options take open sizes as that nothing says; None if there is none."""
+    chosen = {
+        each
+        for each in remedies
+        if each.option == "assume_shapes" and each.name not in stated.shapes
+    }
+    if not chosen:
+        return None
+    return next(size for size in OPEN_SIZES if chosen <= {*open_shapes(inputs, stated, size)})

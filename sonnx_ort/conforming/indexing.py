@@ -116,7 +116,8 @@ def _require_places_of_their_own(op: Operators, x: ir.Value, indices: ir.Value, 
     if known is None:
         raise NoChangeError(
             f"whether two of its indices name one place depends on the input; make "
-            f"'{indices.name}' a constant"
+            f"'{indices.name}' a constant",
+            op.edit.fixing_elements(indices),
         )
     if (known < 0).any():
         if not isinstance(size, int):

@@ -38,13 +38,13 @@ class Proposal:
         remaining: What is violated still with them.
         rounding: How far outputs deviate with them, in words; empty if that is not known, or
             nothing rounds.
-        assumed_sizes: Whether a size was taken as 1, because nothing says another one.
+        open_size: What open sizes are taken as, but for 1 on a first axis; None if all are said.
     """
 
     remedies: tuple[Remedy, ...]
     remaining: Remaining
     rounding: str = ""
-    assumed_sizes: bool = False
+    open_size: int | None = None
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Proposal:
 def propose(
     left: Remaining,
     attempt: Attempt,
-    further: Sequence[Remedy] = (),
+    further: Iterable[Sequence[Remedy]] = (),
     *,
     certain: Container[str] = (),
     each_alone: bool = True,
@@ -65,13 +65,18 @@ def propose(
     Args:
         left: What is violated without further options.
         attempt: Conforms the model with further options.
-        further: Options to try beside those that reasons name, if these do not fix everything.
+        further: Alternatives to try beside and in place of options that reasons name, as long as
+            something is left.
         certain: The inputs that a contract fixes, so that what is stated of them is left out last.
         each_alone: Whether options are left out that are not needed, which takes a trial for each.
     """
     chosen, best = _together(left, attempt, ())
-    if best and further:
-        more, found = _together(best, attempt, (*chosen, *_fresh(further, chosen)))
+    for alternative in further:
+        if not best:
+            break
+        replaced = {(each.option, each.name) for each in alternative}
+        others = [each for each in chosen if (each.option, each.name) not in replaced]
+        more, found = _together(left, attempt, (*others, *alternative))
         if len(found) < len(best):
             chosen, best = more, found
     if not chosen or len(best) >= len(left):

@@ -96,9 +96,11 @@ def proposal_report(proposal: Proposal) -> str:
     left = counted(len(proposal.remaining), "violation")
     lines = [f"{left} left with the command below, which"]
     lines += [f"  {each}" for each in proposal.statements]
-    if proposal.assumed_sizes:
+    if (size := proposal.open_size) is not None:
+        taken = "1" if size == 1 else f"1 on a first axis and as {size} on others"
         lines.append(
-            "Open sizes are taken as 1. If yours are others, give a sample by --data or a contract."
+            f"Open sizes are taken as {taken}. If yours are others, give a sample by --data or a "
+            "contract."
         )
     return fitted("\n".join(map(printable, lines)))
 

@@ -179,3 +179,18 @@ def test_no_option_is_proposed_that_fixes_nothing(
 def test_options_of_a_model_that_cannot_be_conformed_with_them_are_not_proposed() -> None:
     left = ((OBLIGATION, Advice(Remedy("assume_shapes", (1,), "x"))),)
     assert propose(left, lambda _: None) is None
+
+
+POOLS_OF_IMAGES = """(float[n,3,h,w] x, float[n,2,8] s, float[n,8,2] t)
+    => (float[n,3,1,1] y, float[n,2,2] z) {
+    y = AveragePool <kernel_shape = [20, 20], strides = [20, 20]> (x)
+    z = MatMul(s, t) }"""
+
+
+def test_sizes_that_nothing_says_are_those_that_help() -> None:
+    model = parse(POOLS_OF_IMAGES)
+    found = sonnx_ort.conform(model, propose=True, rounding=True, measure=False).proposal
+    assert found is not None
+    assert found.remaining == ()
+    assert Remedy("assume_shapes", (1, 3, 32, 32), "x") in found.remedies
+    assert found.open_size == 32
