@@ -366,8 +366,11 @@ def _conform(  # noqa: PLR0913 - one for each option
     return result
 
 
-_MOST_NODES_OF_TRIALS = 4000
-"""Of larger models options are tried together alone."""
+_MOST_TRIALS = 12
+"""How often a model is conformed again to find options."""
+
+_NODES_OF_TRIALS = 8000
+"""How many nodes all trials may have, for the time of a trial grows with these; two are made."""
 
 
 @dataclass(slots=True)
@@ -382,6 +385,7 @@ class _Trials:
         assume_shapes: The shapes of inputs that its user states.
         left: What was left, by the options; None if the model cannot be conformed with them.
         best: The options of the trial that left least, with the model; of equal ones the last.
+        most: How many trials there are at most; after these no other option is tried or left out.
     """
 
     source: ReadModel
@@ -391,6 +395,7 @@ class _Trials:
     assume_shapes: Mapping[str, Sequence[int]]
     left: dict[frozenset[Remedy], Remaining | None] = field(default_factory=dict)
     best: tuple[frozenset[Remedy], ReadModel, _Result] | None = None
+    most: int = _MOST_TRIALS
 
     def proposal(self, graph: ConformedGraph) -> Proposal | None:
         """Options that fix what is left in a graph; None if none does."""
@@ -400,18 +405,19 @@ class _Trials:
             for each in graph_inputs(self.source.proto)
             if each.name not in self.assume_shapes and each.name not in self.assume
         ]
-        small = sum(1 for _ in every_node(graph.model.graph)) <= _MOST_NODES_OF_TRIALS
+        nodes = sum(1 for _ in every_node(graph.model.graph))
+        self.most = min(_MOST_TRIALS, max(2, _NODES_OF_TRIALS // (nodes + 1)))
         further = dict.fromkeys(open_shapes(inputs, stated, size) for size in OPEN_SIZES)
         certain = fixed_numbers(inputs, self.choices.demands.contract)
-        found = propose_options(
-            graph.remaining, self._left, further, certain=certain, each_alone=small
-        )
+        found = propose_options(graph.remaining, self._left, further, certain=certain)
         if found is None:
             return None
         return replace(found, open_size=open_size_of(found.remedies, inputs, stated))
 
     def _left(self, remedies: Sequence[Remedy]) -> Remaining | None:
         key = frozenset(remedies)
+        if key not in self.left and len(self.left) >= self.most:
+            return None
         if key not in self.left:
             try:
                 source, result = self._changed(remedies)

@@ -58,17 +58,15 @@ def propose(
     further: Iterable[Sequence[Remedy]] = (),
     *,
     certain: Container[str] = (),
-    each_alone: bool = True,
 ) -> Proposal | None:
     """Find options that fix what is left; None if none fixes anything.
 
     Args:
         left: What is violated without further options.
-        attempt: Conforms the model with further options.
+        attempt: Conforms the model with further options; None also if there were enough trials.
         further: Alternatives to try beside and in place of options that reasons name, as long as
             something is left.
         certain: The inputs that a contract fixes, so that what is stated of them is left out last.
-        each_alone: Whether options are left out that are not needed, which takes a trial for each.
     """
     chosen, best = _together(left, attempt, ())
     for alternative in further:
@@ -81,13 +79,11 @@ def propose(
             chosen, best = more, found
     if not chosen or len(best) >= len(left):
         return None
-    if each_alone:
-        # Of the steps to write, the largest number was named last.
-        last = {(each.option, each.name): each for each in chosen}
-        ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
-        chosen, best = _without_needless(tuple(ordered), best, left, attempt)
-        chosen = tuple(sorted(chosen, key=_place))
-    return Proposal(chosen, best)
+    # Of the steps to write, the largest number was named last.
+    last = {(each.option, each.name): each for each in chosen}
+    ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
+    chosen, best = _without_needless(tuple(ordered), best, left, attempt)
+    return Proposal(tuple(sorted(chosen, key=_place)), best)
 
 
 def _together(

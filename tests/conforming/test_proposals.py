@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort import conformity
 from sonnx_ort.conforming.proposal import propose
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.remedies import Advice, Remedy
@@ -194,3 +195,20 @@ def test_sizes_that_nothing_says_are_those_that_help() -> None:
     assert found.remaining == ()
     assert Remedy("assume_shapes", (1, 3, 32, 32), "x") in found.remedies
     assert found.open_size == 32
+
+
+@pytest.mark.parametrize(("nodes", "trials"), [(10**6, 2), (1, 12)])
+def test_trials_of_a_large_model_are_few(
+    nodes: int, trials: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    changed = conformity._changed
+
+    def counted(*arguments):
+        tried.append(arguments)
+        return changed(*arguments)
+
+    monkeypatch.setattr(conformity, "_changed", counted)
+    monkeypatch.setattr(conformity, "every_node", lambda _: range(nodes))
+    sonnx_ort.conform(parse(ALL), propose=True, measure=False)
+    assert 2 <= len(tried[1:]) <= trials
