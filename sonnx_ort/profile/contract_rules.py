@@ -134,7 +134,7 @@ class OnValue(OnElements):
         """Check constants element by element, and of others what holds at each index."""
         (operand,) = operands
         if operand.constant is None:
-            known = "the elements are known only in a run"
+            known = "the elements depend on the inputs"
             return at_run_time(known) if self.of.whole else OnElements.judge(self, operands)
         found = self.violation_of((self.of.value,), (operand.constant,))
         named = f"the constant '{operand.value}'"

@@ -82,7 +82,7 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
         if size is not None and kernel is not None and size.upper < smallest:
             return violated(f"axis {axis} of X is {size}, and the kernel needs {smallest}")
         if size is None or kernel is None or size.lower < smallest:
-            judgement = at_run_time("the sizes of X or W are known only in a run")
+            judgement = at_run_time("the sizes of X or W depend on the inputs")
     return judgement
 
 

@@ -161,7 +161,7 @@ def test_division_by_zero_is_that_of_onnx() -> None:
     """It gives NaN for 0 / 0, and a negative number an infinity with its sign."""
     assert concluded(floats("Div(x, c)", 2, -3), "Div.R5") is None
     assert concluded(floats("Div(x, c)", 2, 0), "Div.R5") is not None
-    reason = "it is not proved: the elements of B are known only in a run"
+    reason = "it is not proved: the elements of B depend on the inputs"
     assert concluded(alone("Div(x, x)"), "Div.R5") == reason
 
 
@@ -173,7 +173,7 @@ REASONS = {
     "a shape of no step": ("(float[n] x) => (float[n] y) { a = Unique(x) y = Max(a) }",
         "Max.float.R1", "no step gives the shape of 'a'"),
     "elements": (alone("Div(x, z)", "int32[n] x, int32[n] z"), "Div.int.C1",
-        "it is not proved: the elements of B are known only in a run"),
+        "it is not proved: the elements of B depend on the inputs"),
     "a rule of another version": (alone("Squeeze(x)"), "Squeeze.axes",
         "the rule does not bind the node"),
 }  # fmt: skip

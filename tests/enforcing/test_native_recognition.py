@@ -100,8 +100,8 @@ def test_report_says_that_the_model_checks_what_is_left_to_the_run() -> None:
     left = [o.evidence for o in obligations if o.status is Status.RUNTIME]
     assert left == [
         "axis 0 is n in A and m in B; the model checks it in each run",
-        "the elements of B are known only in a run; the model checks it in each run",
-        "the elements are known only in a run; the model checks it in each run",
+        "the elements of B depend on the inputs; the model checks it in each run",
+        "the elements depend on the inputs; the model checks it in each run",
     ]
 
 

@@ -498,7 +498,7 @@ def test_output_of_a_state_has_no_entry_of_its_own():
     ("most", "verdict"),
     [
         (1.0, ("proved", "every element of g 'g' lies in -0.995057 to 0.995057")),
-        (0.5, ("runtime", "the elements of g are known only in a run")),
+        (0.5, ("runtime", "the elements of g depend on the inputs")),
     ],
 )
 def test_output_of_a_state_keeps_what_is_demanded_of_the_next_call(most, verdict):

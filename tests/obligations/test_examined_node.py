@@ -24,10 +24,11 @@ _SCALAR = (
     "E1 runtime: the declared shapes fit, but an input of the model is declared as a scalar, and "
     "ONNX Runtime accepts tensors of any rank for it"
 )
-_RANK = "R1 runtime: whether B lines up with A depends on a rank that is known only in a run"
-_LINED_UP = "R1 runtime: whether B lines up with A is known only in a run"
+_RANK = "R1 runtime: whether B lines up with A depends on a rank that depends on the inputs"
+_LINED_UP = "R1 runtime: whether B lines up with A depends on the inputs"
 _NOT_LINED_UP = "the second operand does not line up with the first; correct the model"
-_REWRITE = 'rewrite with broadcast="explicit", which expands the operands'
+_EXPAND = 'rewrite with broadcast="explicit", which expands'
+_REWRITE = f"{_EXPAND} the operands"
 _ASKED_FOR = "R1 violated: the attribute broadcast=1 requests legacy broadcasting"
 _MISFIT = (
     "E1 violated: axis {} has size {} in A and {} in B; the shapes {} and {} have no common shape; "
@@ -118,15 +119,15 @@ def test_one_element_is_read_where_it_is_proved_that_the_shapes_fit_then(
 @pytest.mark.parametrize(("asked", "rejected", "plan", "told"), [
     ("[2,3] [2,3]", f"{_ASKED_FOR}; remove the attribute broadcast", "none",
      ["R1 proved: both shapes are (2, 3)"]),
-    ("[2,3] [3]", f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (3,) to (2, 3)",
+    ("[2,3] [3]", f"R1 violated: rank 2 is not rank 1; {_EXPAND} B from (3,) to (2, 3)",
      "(2, 3) (3,), expanded -x, lined up by 0, Div.float.R1 proved, fits: True",
      [f"R1 {_BROADCAST}", _FIT]),
     ("[2,3] [2] axis=0",
-     f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (2,) to (2, 3)",
+     f"R1 violated: rank 2 is not rank 1; {_EXPAND} B from (2,) to (2, 3)",
      "(2, 3) (2, 1), expanded -x, lined up by 1, Div.float.R1 proved, fits: True",
      [f"R1 {_BROADCAST}", _FIT]),
     ("[n,m] [n] axis=0",
-     f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (n,) to (n, m)",
+     f"R1 violated: rank 2 is not rank 1; {_EXPAND} B from (n,) to (n, m)",
      "(n, m) (n, 1), expanded -x, lined up by 1, Div.float.R1 runtime, fits: False",
      [_LINED_UP, "E1 runtime: axis 0 is n against n"]),
     ("[] [3]", f"{_ASKED_FOR}; {_REWRITE}",

@@ -442,7 +442,7 @@ def finite_obligations(operators: str, graph: str = GRAPH) -> list[tuple[str, st
     return [(o.place, o.status, o.evidence) for o in found if o.rule.id == "Graph.finite"]
 
 
-OPEN = "the elements of output are known only in a run"
+OPEN = "the elements of output depend on the inputs"
 CONSTANT = ("Constant 'c'", "proved", "every element of output 'w' lies in 1 to 2")
 
 

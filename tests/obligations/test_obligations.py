@@ -147,9 +147,9 @@ def test_operands_are_told_with_where_they_come_from() -> None:
     ("d = Constant<value = int32[2] {3, 0}>()", "Div.int.C1", Status.VIOLATED,
      "the constant B 'd' is zero at [1]"),
     ("d = Neg(y)", "Div.int.C1", Status.RUNTIME,
-     "the elements of B are known only in a run"),
+     "the elements of B depend on the inputs"),
     ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C2", Status.RUNTIME,
-     "the elements are known only in a run"),
+     "the elements depend on the inputs"),
 ])  # fmt: skip
 def test_constant_and_its_index_or_the_interval_of_elements_is_the_evidence(
     divisor: str, rule: str, status: Status, evidence: str

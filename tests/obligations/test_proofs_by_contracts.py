@@ -26,7 +26,7 @@ def found(*entries, graph=LIMITED, rule="Contract", operators="default,Graph.fin
     }
 
 
-OPEN = "the elements of {} are known only in a run"
+OPEN = "the elements of {} depend on the inputs"
 
 
 def test_each_index_of_an_axis_has_an_interval():

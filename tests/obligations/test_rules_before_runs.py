@@ -250,7 +250,7 @@ INSTALLED = (
 )
 ANY = f"{RIGHT}, and any version may run the model"
 OLDER = f"{RIGHT}, and an older version is installed"
-UNKNOWN = "the elements of data_0 and data_1 are known only in a run"
+UNKNOWN = "the elements of data_0 and data_1 depend on the inputs"
 HELD = "the constant data_1 'z' is an int64 beyond int32 at [1]"
 PROVED = "every element of data_0 'z' lies in 1 to 3 and every element of data_1 'z' lies in 1 to 3"
 

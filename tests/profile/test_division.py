@@ -44,7 +44,7 @@ def violation(rule_id, a, b, element_type="int8"):
 
 DECIDED = """
 Div.int.C1 Div.R5
-  A ?, B ?, both int8 -> runtime: the elements of B are known only in a run
+  A ?, B ?, both int8 -> runtime: the elements of B depend on the inputs
   A ?, B [1, -1], both int8 -> proved: no element of the constant B 'b' is zero
   A ?, B [], both int8 -> proved: no element of the constant B 'b' is zero
   A ?, B 5, both int8 -> proved: no element of the constant B 'b' is zero
@@ -53,18 +53,18 @@ Div.int.C1 Div.R5
   A ?, B [[3, 1], [0, 1]], both int8 -> violated: the constant B 'b' is zero at [1, 0]
   A ?, B ? in 1..7, both int8 -> proved: every element of B 'b' lies in 1 to 7
   A ?, B ? in -7..-1, both int8 -> proved: every element of B 'b' lies in -7 to -1
-  A ?, B ? in 0..7, both int8 -> runtime: the elements of B are known only in a run
-  A ?, B ? in -7..0, both int8 -> runtime: the elements of B are known only in a run
+  A ?, B ? in 0..7, both int8 -> runtime: the elements of B depend on the inputs
+  A ?, B ? in -7..0, both int8 -> runtime: the elements of B depend on the inputs
 Div.int.C2
   A ?, B ? in 0..7, both int8 -> proved: every element of B 'b' lies in 0 to 7
   A ?, B ? in -7..-2, both int8 -> proved: every element of B 'b' lies in -7 to -2
-  A ?, B ? in -1..7, both int8 -> runtime: the elements are known only in a run
-  A ?, B ? in -7..-1, both int8 -> runtime: the elements are known only in a run
+  A ?, B ? in -1..7, both int8 -> runtime: the elements depend on the inputs
+  A ?, B ? in -7..-1, both int8 -> runtime: the elements depend on the inputs
   A ? in -127..7, B ?, both int8 -> proved: every element of A 'a' lies in -127 to 7
-  A ? in -128..7, B ?, both int8 -> runtime: the elements are known only in a run
-  A ?, B ?, both int8 -> runtime: the elements are known only in a run
-  A ?, B [-1, 2], both int8 -> runtime: the elements are known only in a run
-  A [-128], B ?, both int8 -> runtime: the elements are known only in a run
+  A ? in -128..7, B ?, both int8 -> runtime: the elements depend on the inputs
+  A ?, B ?, both int8 -> runtime: the elements depend on the inputs
+  A ?, B [-1, 2], both int8 -> runtime: the elements depend on the inputs
+  A [-128], B ?, both int8 -> runtime: the elements depend on the inputs
   A ?, B [1, 2], both int8 -> proved: no element of the constant B 'b' is -1
   A [1, -127], B ?, both int8 -> proved: no element of the constant A 'a' is the smallest value
   A [1, 2], B [-1, -1], both int8 -> proved: no element of the constant A 'a' is the smallest value
@@ -73,22 +73,22 @@ Div.int.C2
   A [1, -128], B [-1, -1], both int8 -> violated: the constants divide the smallest value by -1 at
       [1]
   A -128, B -1, both int8 -> violated: the constants divide the smallest value by -1 at []
-  A [-128, 1], B [-1], both int8 -> runtime: the elements are known only in a run
+  A [-128, 1], B [-1], both int8 -> runtime: the elements depend on the inputs
 Pow.int.C2
-  X ?, Y ?, both int64 -> runtime: the elements are known only in a run
-  X [2], Y [2], unknown types -> runtime: the elements are known only in a run
-  X [2.5], Y [2.0] -> runtime: the elements are known only in a run
+  X ?, Y ?, both int64 -> runtime: the elements depend on the inputs
+  X [2], Y [2], unknown types -> runtime: the elements depend on the inputs
+  X [2.5], Y [2.0] -> runtime: the elements depend on the inputs
   X ? in -9..7, Y [2, 3] -> proved: no power is beyond 729 in magnitude
-  X ? in -9..7, Y [17] -> runtime: the elements are known only in a run
-  X ? in -9..7, Y [-1] -> runtime: the elements are known only in a run
+  X ? in -9..7, Y [17] -> runtime: the elements depend on the inputs
+  X ? in -9..7, Y [-1] -> runtime: the elements depend on the inputs
   X ? in 1..1, Y ? in -1152921504606846976..9007199254740991 -> proved: no power is beyond 1 in
       magnitude
-  X ? in -1..1, Y ? in 0..9007199254740992 -> runtime: the elements are known only in a run
+  X ? in -1..1, Y ? in 0..9007199254740992 -> runtime: the elements depend on the inputs
   X ? in -1..1, Y ? in 0..2147483647, both int32 -> proved: no power is beyond 1 in magnitude
   X [-2, 100], Y [50, 3] -> proved: every power of the constants is exact
   X [2, 100], Y [3, 50] -> violated: a power of the constants may not be exact, at [1]
   X [2, 3, 4], Y [39] -> violated: a power of the constants may not be exact, at [1]
-  X [[2, 9]], Y [39, 2] -> runtime: the elements are known only in a run
+  X [[2, 9]], Y [39, 2] -> runtime: the elements depend on the inputs
 """
 
 
@@ -274,16 +274,16 @@ difference
   X ?, int32 -> proved: nothing is subtracted
   X ?, Z 0, both int32 -> proved: Z 'z' is 0
   X ?, Z [0, 0], both int32 -> proved: Z 'z' is 0
-  X ?, Z 1, both int32 -> runtime: the elements of X are known only in a run
-  X ?, Z ?, both int32 -> runtime: the elements of X and Z are known only in a run
-  X ? in 0..255, Z ?, both int32 -> runtime: the elements of Z are known only in a run
+  X ?, Z 1, both int32 -> runtime: the elements of X depend on the inputs
+  X ?, Z ?, both int32 -> runtime: the elements of X and Z depend on the inputs
+  X ? in 0..255, Z ?, both int32 -> runtime: the elements of Z depend on the inputs
   X ? in 0..255, Z 128, both int32 -> proved: every difference lies in -128 to 127
   X ? in 0..255, Z -2147483648, both int32 -> runtime: the differences lie in 2147483648 to
       2147483903
   X [5, -2147483648], Z 1, both int32 -> violated: of the constants, -2147483648 - 1 at [1] is
       beyond int32
   X [-1, 2147483647], Z 0, both int32 -> proved: Z 'z' is 0
-  X [], Z 1, both int32 -> runtime: the elements of X are known only in a run
+  X [], Z 1, both int32 -> runtime: the elements of X depend on the inputs
 """
 
 

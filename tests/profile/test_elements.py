@@ -43,7 +43,7 @@ NO_DIGIT = "the constant Y 'y' is no octal digit at"
 ALL_DIGITS = "no element of the constant Y 'y' is no octal digit"
 TOO_LARGE = "the constant Y 'y' is an int64 beyond int32 at [1]"
 WITHIN = "every element of Y 'y' lies in"
-UNKNOWN = "the elements of Y are known only in a run"
+UNKNOWN = "the elements of Y depend on the inputs"
 
 
 def operand(
@@ -84,7 +84,7 @@ def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
 
 DECIDED = """
 Max.int.C1
-  X ?, Y ?, Z [1], both int64 -> runtime: the elements of X and Y are known only in a run
+  X ?, Y ?, Z [1], both int64 -> runtime: the elements of X and Y depend on the inputs
   X ?, Y [2147483648], both int64 -> violated: the constant Y 'y' is an int64 beyond int32 at [0]
   X [1], Y [2], both int64 -> proved: no element of the constant X 'x' is an int64 beyond int32 and
       no element of the constant Y 'y' is an int64 beyond int32
@@ -96,7 +96,7 @@ QuantizeLinear.C1
   Y -0.0 -> violated: the constant Y 'y' is 0 or NaN at []
   Y [1, NaN] -> violated: the constant Y 'y' is 0 or NaN at [1]
 Softmax.float.C6
-  X (2,), axis=0 -> runtime: the elements of X are known only in a run
+  X (2,), axis=0 -> runtime: the elements of X depend on the inputs
   X [0.0], axis=0 -> proved: no line of the constant X 'x' is -inf throughout
   X [-inf], axis=0 -> violated: the constant X 'x': the line at [0] along axis 0 is -inf throughout
 """

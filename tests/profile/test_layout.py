@@ -46,22 +46,22 @@ Reshape.S.rank
 Reshape.S.C3
   S [-1, 0, 4] -> proved: no size is below -1
   S [4, -2] -> violated: a size is -2
-  S [inf, NaN] -> held: the elements of S are known only in a run
-  S (k,) -> held: the elements of S are known only in a run
+  S [inf, NaN] -> held: the elements of S depend on the inputs
+  S (k,) -> held: the elements of S depend on the inputs
   S (k,) in 1..9 -> proved: no size is below -1
 Reshape.S.C1
-  S [inf, NaN] -> held: the elements of S are known only in a run
+  S [inf, NaN] -> held: the elements of S depend on the inputs
   S [-1, 4] -> proved: one size is -1
   S [4] -> proved: no sizes are -1
   S [-1, 4, -1] -> violated: 2 sizes are -1
   S (k,) in 1..9 -> proved: no size is negative
   S (1,) -> proved: there is one size at most
-  S (2,) -> held: the elements of S are known only in a run
+  S (2,) -> held: the elements of S depend on the inputs
 Reshape.allowzero.C2
   X ?, S [2, 3] -> proved: no size is 0
   X ?, S (k,) in 1..9 -> proved: no size is 0
   X ?, S (k,), allowzero=1 -> proved: a 0 copies nothing
-  X ?, S (k,) -> held: the elements of S are known only in a run
+  X ?, S (k,) -> held: the elements of S depend on the inputs
   X (n, 3), S [0, 0] -> proved: each 0 copies a size
   X (2,), S [2, 0] -> violated: entry 1 is 0, and X has 1 axes
   X ?, S [0] -> held: the rank of X is unknown
@@ -77,10 +77,10 @@ Reshape.X.C1
   X (2, 3), S [4, 2] -> violated: X (2, 3) does not have the elements of [4, 2]
   X (2, 3), S [4, -1] -> violated: X (2, 3) does not have the elements of [4, -1]
   X (2, 3), S [0, 3], allowzero=1 -> violated: X (2, 3) does not have the elements of [0, 3]
-  X (n, 3), S [6] -> held: the sizes of X are known only in a run
-  X (?, 3), S [0, 3] -> held: the sizes of X are known only in a run
+  X (n, 3), S [6] -> held: the sizes of X depend on the inputs
+  X (?, 3), S [0, 3] -> held: the sizes of X depend on the inputs
   X ?, S [6] -> held: the rank of X is unknown
-  X (6,), S (k,) -> held: the elements of S are known only in a run
+  X (6,), S (k,) -> held: the elements of S depend on the inputs
   X (6,), S [6], scalars -> held: {scalars}
 Reshape.allowzero.C3
   X (n,), S [0, 3] -> proved: no size is -1
@@ -90,12 +90,12 @@ Reshape.allowzero.C3
   X (2,), S (k,) -> proved: X (2,) is not empty
   X (2,), S [-1], scalars -> runtime: {scalars}
   X (0, n), S [-1] -> violated: a size is -1, and X (0, n) is empty
-  X (0,), S (k,) -> runtime: the elements of S are known only in a run
-  X (n,), S [-1] -> runtime: the sizes of X are known only in a run
-  X ?, S [-1] -> runtime: the sizes of X are known only in a run
+  X (0,), S (k,) -> runtime: the elements of S depend on the inputs
+  X (n,), S [-1] -> runtime: the sizes of X depend on the inputs
+  X ?, S [-1] -> runtime: the sizes of X depend on the inputs
   X (n,), S [-1], allowzero=1 -> proved: no size is 0
   X (2,), S [0, -1], allowzero=1 -> violated: a size is 0, and one is -1
-  X (2,), S (k,), allowzero=1 -> runtime: the elements of S are known only in a run
+  X (2,), S (k,), allowzero=1 -> runtime: the elements of S depend on the inputs
 Flatten.axis.C1
   X (2, n), axis=2 -> proved: X (2, n) has axis 2
   X (2, n), axis=-2 -> proved: X (2, n) has axis -2
@@ -116,16 +116,16 @@ Squeeze.A.C1
   X (1, 3), A [-3] -> violated: axis -3 is none of 2 axes
   X ? -> proved: no axis is named
   X ?, A [0] -> held: the rank of X is unknown
-  X (1,), A (k,) -> held: the elements of A are known only in a run
+  X (1,), A (k,) -> held: the elements of A depend on the inputs
   X (1,), A [0], scalars -> held: {scalars}
 Squeeze.size
   X (1, 3, 1), A [0, -1] -> proved: all named axes have the size 1
   X (1, 3, 1), A [-2] -> violated: axis -2 of X (1, 3, 1) is 3
   X (1, 0), axes=[1] -> violated: axis 1 of X (1, 0) is 0
-  X (1, n), A [1] -> held: the sizes of X are known only in a run
+  X (1, n), A [1] -> held: the sizes of X depend on the inputs
   X (1, n), A [7] -> proved: all named axes have the size 1
   X ?, A [0] -> held: the rank of X is unknown
-  X (1,), A (k,) -> held: the elements of A are known only in a run
+  X (1,), A (k,) -> held: the elements of A depend on the inputs
 Squeeze.A.C2
   X ?, A [0, 2] -> proved: no axis is named twice
   X ?, A [-1, -3] -> proved: no axis is named twice
@@ -136,7 +136,7 @@ Squeeze.A.C2
   X ?, A [0, -1] -> runtime: the rank of X is unknown
   X (1, 3, 1), axes=[2, -1] -> violated: 2 and -1 name one axis
   X ? -> proved: no axis is named twice
-  X ?, A (k,) -> runtime: the elements of A are known only in a run
+  X ?, A (k,) -> runtime: the elements of A depend on the inputs
   X ?, A (1,) -> proved: one axis is named at most
 Unsqueeze.A.rank
   A () -> violated: the rank of A () is 0, not 1
@@ -148,7 +148,7 @@ Unsqueeze.A.C2
   X (3,), A [0, -3] -> violated: 0 and -3 name one axis
   X (3,), axes=[1, 1] -> violated: 1 and 1 name one axis
   X ?, A [0, -1] -> held: the rank of X is unknown
-  X (3,), A (k,) -> held: the elements of A are known only in a run
+  X (3,), A (k,) -> held: the elements of A depend on the inputs
 Constant.R1
   value=None -> proved: value is given
   value_float=1.5 -> violated: value is left out
@@ -158,7 +158,7 @@ Range.D.C1
   D -0.0 -> violated: D is -0.0
   D 0.5 -> proved: D is 0.5
   D () in 1..7 -> proved: D is between 1 to 7
-  D () in 0..7 -> held: the elements of D are known only in a run
+  D () in 0..7 -> held: the elements of D depend on the inputs
 MatMul.C2
   A (2, n), B (n, 4) -> proved: axis -1 of A (2, n) is axis -2 of B (n, 4)
   A (2, 3), B (4, 4) -> violated: axis -1 of A (2, 3) is 3, and axis -2 of B (4, 4) is 4, and the
@@ -203,7 +203,7 @@ Slice.A.C3
 Slice.K.C2
   steps [1, -1] -> proved: steps is [1, -1]
   steps [1, 0] -> violated: steps is [1, 0]
-  steps (k,) -> held: the elements of steps are known only in a run
+  steps (k,) -> held: the elements of steps depend on the inputs
   -> proved: no steps are given
 """
 

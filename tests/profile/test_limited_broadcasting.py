@@ -42,8 +42,8 @@ def test_axis_says_where_the_second_shape_starts(a_shape, b_shape, axis, axes):
     assert LimitedBroadcasting(axis).trailing_axes(len(a_shape), len(b_shape)) == axes
 
 
-OPEN = "whether B lines up with A is known only in a run"
-UNKNOWN_RANK = "whether B lines up with A depends on a rank that is known only in a run"
+OPEN = "whether B lines up with A depends on the inputs"
+UNKNOWN_RANK = "whether B lines up with A depends on a rank that depends on the inputs"
 
 
 @pytest.mark.parametrize(

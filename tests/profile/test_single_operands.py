@@ -29,10 +29,10 @@ Clip.float.C3
   X (2, 3), max () -> proved: a bound is left out
   input (2,), min 1.0, max 1.0 -> proved: the constant min 1.0 is not above the constant max 1.0
   input (2,), min NaN, max 1.0 -> proved: the constant min nan is not above the constant max 1.0
-  input (2,), min 5.0, max 1.0 -> runtime: the elements are known only in a run
-  input (2,), min (), max 1.0 -> runtime: the elements are known only in a run
-  input (2,), min 5.0, max () -> runtime: the elements are known only in a run
-  input [7, NaN], min (), max 1.0, all float -> runtime: the elements are known only in a run
+  input (2,), min 5.0, max 1.0 -> runtime: the elements depend on the inputs
+  input (2,), min (), max 1.0 -> runtime: the elements depend on the inputs
+  input (2,), min 5.0, max () -> runtime: the elements depend on the inputs
+  input [7, NaN], min (), max 1.0, all float -> runtime: the elements depend on the inputs
   input [7, NaN], min 5.0, max 1.0 -> violated: the constant input 'input' is NaN at [1]
   input [7, 8], min 5, max 1, all float -> proved: no element of the constant input 'input' is NaN
   input [7, 8], min (), max (), all float -> proved: no element of the constant input 'input' is
@@ -88,13 +88,11 @@ Slice.R8
       size 4 (entry 0)
   X (4,), starts [-5], ends [4], axes [0], steps [1] -> violated: start -5 is no place on an axis of
       size 4 (entry 0)
-  X (n,), starts [0], ends [4], axes [0], steps [1] -> runtime: the sizes of X are known only in a
-      run
+  X (n,), starts [0], ends [4], axes [0], steps [1] -> runtime: the sizes of X depend on the inputs
   B ?, starts [0], ends [4], axes [0], steps [1] -> runtime: the rank of B is unknown
-  X (4,), starts [0], ends [4], axes [7], steps [1] -> runtime: the sizes of X are known only in a
-      run
-  X (4,), starts [0], ends [4], axes [0], steps (1,) -> runtime: the elements of steps are known
-      only in a run
+  X (4,), starts [0], ends [4], axes [7], steps [1] -> runtime: the sizes of X depend on the inputs
+  X (4,), starts [0], ends [4], axes [0], steps (1,) -> runtime: the elements of
+      steps depend on the inputs
   X (4,) -> runtime: not all inputs that decide it are given
   X (4,), starts [0], ends [4] -> proved: the places are within the sizes
   X (4,), starts [0], ends [4], axes [0], steps [1], scalars -> runtime: the rank of X is unknown
@@ -104,11 +102,11 @@ Slice.R8
       on an axis of size 3 (entry 1)
   A (2, 3), starts [2, 1], ends [1, 1], axes [-1, -2], steps [1, 1] -> proved: the places are
       within the sizes
-  A (2, 3), starts [0, 0], ends [1, 1], axes [0], steps [1, 1] -> runtime: the sizes of A are known
-      only in a run
+  A (2, 3), starts [0, 0], ends [1, 1], axes [0], steps [1, 1] -> runtime: the sizes of A
+      depend on the inputs
   X (n, 3), starts [0], ends [3], axes [1], steps [1] -> proved: the places are within the sizes
   X (4,), starts (1,), ends [4], axes [0], steps (1,) -> runtime: the elements of starts and steps
-      are known only in a run
+      depend on the inputs
 Slice.C2
   X (4,), starts [0], ends [5], axes [0], steps [1] -> violated: end 5 is beyond an axis of size 4
       (entry 0)
@@ -121,8 +119,7 @@ Slice.C2
   X (4,), starts [3], ends [-4], axes [0], steps [1] -> proved: the places are within the sizes
   X (4,), starts [3], ends [-5], axes [0], steps [1] -> violated: end -5 is beyond an axis of size 4
       (entry 0)
-  X (4,), starts [0], ends [4], axes [-5], steps [1] -> runtime: the sizes of X are known only in a
-      run
+  X (4,), starts [0], ends [4], axes [-5], steps [1] -> runtime: the sizes of X depend on the inputs
   X (4,), starts [0], ends [4], axes [0], steps [1] -> proved: the places are within the sizes
   X (4,), starts [0], ends [4], axes [0], steps [0] -> proved: the places are within the sizes
 Slice.R6

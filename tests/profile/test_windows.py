@@ -64,7 +64,7 @@ Conv.fits ConvInteger.fits
   X (1, 4, 8, 8), W (6, 4, 3, 3), dilations=[1, 4] -> violated: axis 3 of X is 8, and the kernel
       needs 9
   X (1, 4, h, 2), W (6, 4, 3, 3) -> violated: axis 3 of X is 2, and the kernel needs 3
-  X (1, 4, h, 8), W (6, 4, 3, 3) -> held: the sizes of X or W are known only in a run
+  X (1, 4, h, 8), W (6, 4, 3, 3) -> held: the sizes of X or W depend on the inputs
 Conv.B
   W (6, 4, 3, 3), B (6,) -> proved: the shape of B (6,) is (axis 0 of W (6, 4, 3, 3),)
   W (6, 4, 3, 3), B (1,) -> violated: axis 0 of B (1,) is 1, and axis 0 of W (6, 4, 3, 3) is 6

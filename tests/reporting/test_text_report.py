@@ -39,11 +39,11 @@ violated: these fail in every run that reaches the node (1)
 
 checked in each run, by the rewritten model or by ONNX Runtime (2)
   Div.int.C1 at Div 'quotient'
-      the elements of B are known only in a run
+      the elements of B depend on the inputs
       A 'i' int32 (2,) [input]
       B 'j' int32 (2,) [input]
   Div.int.C2 at Div 'quotient'
-      the elements are known only in a run
+      the elements depend on the inputs
 
 proved: these hold in every run (8)
   Div.float.R2 at Div 'ratio'

@@ -85,7 +85,7 @@ class RepresentableQuotient(HintByExample):
             return proved(reason)
         dividend, divisor = _signed(a.constant), _signed(b.constant)
         if dividend is None or divisor is None or dividend.shape != divisor.shape:
-            return at_run_time("the elements are known only in a run")
+            return at_run_time("the elements depend on the inputs")
         index = _overflow(dividend, divisor)
         if index is None:
             return proved(f"the constants nowhere {self.deed}")
@@ -211,7 +211,7 @@ class ExactPower(HintByExample):
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check bounds, then constants."""
         x, y = operands
-        unknown = at_run_time("the elements are known only in a run")
+        unknown = at_run_time("the elements depend on the inputs")
         element_type = ElementType.named(x.element_type)
         if element_type is None or element_type.family is not Family.INTEGER:
             return unknown
@@ -323,7 +323,7 @@ class DifferenceWithinInt32(HintByExample):
         minuend = _interval(x)
         if minuend is None or subtrahend is None:
             unknown = [o.name for o in operands if _interval(o) is None]
-            return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
+            return at_run_time(f"the elements of {' and '.join(unknown)} depend on the inputs")
         lowest, highest = minuend.lower - subtrahend.upper, minuend.upper - subtrahend.lower
         if lowest in _INT32 and highest in _INT32:
             return proved(f"every difference lies in {Bounds(lowest, highest)}")

@@ -62,7 +62,7 @@ def named_axes(operands: Sequence[Operand], attributes: Attributes) -> Axes | No
 
 
 def _unknown(operands: Sequence[Operand]) -> Judgement:
-    return at_run_time(f"the elements of {operands[1].name} are known only in a run")
+    return at_run_time(f"the elements of {operands[1].name} depend on the inputs")
 
 
 def _held_of_axes(
@@ -120,7 +120,7 @@ def _judge_size_one(operand: Operand, axes: Axes, rank: int | None) -> Judgement
                 f"axis {axis} of {operand.name} {format_shape(operand.shape)} is {size}"
             )
     if any(size != 1 for size in sizes.values()):
-        return at_run_time(f"the sizes of {operand.name} are known only in a run")
+        return at_run_time(f"the sizes of {operand.name} depend on the inputs")
     return certain(operand, "all named axes have the size 1")
 
 
@@ -290,7 +290,7 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
         if known is not None and known.lower > -math.inf:
             return proved(f"every element of {operand.name} '{operand.value}' lies in {known}")
         if operand.constant is None:
-            return at_run_time(f"the elements of {operand.name} are known only in a run")
+            return at_run_time(f"the elements of {operand.name} depend on the inputs")
         found = self.violation([operand.constant])
         named = f"the constant {operand.name} '{operand.value}'"
         if found is not None:

@@ -41,7 +41,7 @@ class LimitedBroadcasting:
         """Compare the known shapes of both operands."""
         if a.shape is None or b.shape is None or a.scalar_inputs:
             return at_run_time(
-                "whether B lines up with A depends on a rank that is known only in a run"
+                "whether B lines up with A depends on a rank that depends on the inputs"
             )
         if len(b.shape) > len(a.shape):
             return violated(_misaligned(a.shape, b.shape))
@@ -54,7 +54,7 @@ class LimitedBroadcasting:
         more_elements = any(isinstance(size, int) and size != 1 for size in b.shape)
         if more_elements and (part is None or contradict(part, b.shape)):
             return violated(_misaligned(a.shape, b.shape))
-        return at_run_time("whether B lines up with A is known only in a run")
+        return at_run_time("whether B lines up with A depends on the inputs")
 
     def violation(self, a: tuple[int, ...], b: tuple[int, ...]) -> Violation | None:
         """Compare the shapes of both operands in a run."""

@@ -93,7 +93,7 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
         pairs = zip(checked, judgements, strict=True)
         unknown = [operand.name for operand, each in pairs if each.status is Status.RUNTIME]
         if unknown:
-            return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
+            return at_run_time(f"the elements of {' and '.join(unknown)} depend on the inputs")
         return proved(" and ".join(dict.fromkeys(each.evidence for each in judgements)))
 
     def violation_of(
@@ -116,7 +116,7 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
         return None
 
 
-_UNKNOWN = "the elements are known only in a run"
+_UNKNOWN = "the elements depend on the inputs"
 
 
 def _finding(name: str, numbers: NumberSet | Decided) -> str:

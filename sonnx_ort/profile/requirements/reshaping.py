@@ -63,7 +63,7 @@ def _named(sizes: Operand) -> Shape | None:
 
 
 def _unknown(sizes: Operand) -> Judgement:
-    return at_run_time(f"the elements of {sizes.name} are known only in a run")
+    return at_run_time(f"the elements of {sizes.name} depend on the inputs")
 
 
 def _at_least(sizes: Operand, least: int) -> bool:
@@ -141,7 +141,7 @@ def elements_are_as_many(operands: Sequence[Operand], attributes: Attributes) ->
     own, named = _without_common(data.shape, [size for size in wanted if size != _INFERRED])
     fits = _are_as_many(own, named, inferred=_INFERRED in numbers)
     if fits is None or not all(map(data.certain, numbers)):
-        return at_run_time(f"the sizes of {data.name} are known only in a run")
+        return at_run_time(f"the sizes of {data.name} depend on the inputs")
     shape, asked = format_shape(data.shape), f"[{', '.join(map(str, numbers))}]"
     if not fits:
         return violated(f"{data.name} {shape} does not have the elements of {asked}")
@@ -273,7 +273,7 @@ def _judge_inferred(data: Operand, entry: int) -> Judgement:
     if 0 in (data.shape or ()):
         shown = format_shape(data.shape)
         return violated(f"a size is -1, and {data.name} {shown} is empty", entry)
-    return at_run_time(f"the sizes of {data.name} are known only in a run")
+    return at_run_time(f"the sizes of {data.name} depend on the inputs")
 
 
 def _holds_something(shape: Shape) -> bool:

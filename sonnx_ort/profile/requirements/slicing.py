@@ -161,7 +161,7 @@ class Slicing(JudgedInRuns):
             return proved("the places are within the sizes")
         unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
         what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
-        return at_run_time(f"{what} are known only in a run")
+        return at_run_time(f"{what} depend on the inputs")
 
     def _reason(self, cut: Sequence[_Axis], index: int) -> str:
         axis = cut[index]
