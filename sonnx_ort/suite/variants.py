@@ -6,7 +6,6 @@ an accumulator may not hold. The notation is that of `examples`. The guidelines 
 working group (tests-part1.md, tests-part2.md).
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -456,9 +455,9 @@ def _told_apart(base: Applied, kind: ElementType) -> Iterator[Variant]:
 
     There are more elements than conditions have values.
     """
-    first, *others = base.operands
-    shape = np.asarray(first).shape
-    places = np.arange(1, math.prod(shape) + 1).reshape(shape)
+    first, *others = base.given.values()
+    shape = first.shape
+    places = np.arange(1, first.size + 1).reshape(shape)
     one, true, false = TRUE_OR_FALSE[base.operator]
     for digit in range(int(places.max()).bit_length()):
         second = np.where(places >> digit & 1, true, false).astype(kind.dtype)
