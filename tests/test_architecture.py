@@ -51,7 +51,7 @@ file_api: api arguments backends certificates errors evidence files loading obli
     pipeline profile unenforced
 runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
     profile terms unenforced
-comparing: api arguments backends custom_ops enforcing errors files kernel loading models
+comparing: api arguments backends custom_ops enforcing errors files guards kernel loading models
     obligations options oracle pipeline profile progress runtime terms value_files
 suite: backends comparing errors files kernel oracle profile reading runtime terms versions
 demonstration: backends errors models obligations runtime

@@ -40,6 +40,7 @@ from sonnx_ort.comparing.isolated_run import (
 from sonnx_ort.comparing.judging import judge
 from sonnx_ort.comparing.limits import SECONDS, LimitExceeded, Limits
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
+from sonnx_ort.comparing.signed_results import signed_results
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.files import new_whole_folder
@@ -288,7 +289,9 @@ class _Auditor:
         self.nodes: dict[tuple[tuple[str, ...], str], NodeAudit] = {}
 
     def audit(self, graph: Observation) -> None:
-        """Audit each node of a graph."""
+        """Audit each node of a graph; one whose zeros get their signs behind it, by that result."""
+        last = signed_results(graph.model.graph.node, (v.name for v in graph.model.graph.output))
+        waiting: dict[str, Step] = {}
         steps: Iterable[Step] = graph.steps()
         if not graph.path:
             steps = followed(steps, "auditing nodes", len(graph.model.graph.node))
@@ -297,6 +300,15 @@ class _Auditor:
                 self._saved.save(step)
             if self._bounds is not None and not graph.path:
                 self._bounds.follow(step)
+            outputs = step.audited.node.output
+            if outputs and outputs[0] in last:
+                waiting[last[outputs[0]]] = step
+                continue
+            signless = waiting.pop(outputs[0], None) if outputs else None
+            if signless is not None:
+                made = replace(signless.audited, results=step.audited.results)
+                signed = replace(signless, audited=made, unobserved=step.unobserved)
+                self._add(signed, self._audited(signed, graph))
             self._add(step, self._audited(step, graph))
 
     def _audited(self, step: Step, graph: Observation) -> NodeAudit:

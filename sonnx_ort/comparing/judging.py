@@ -6,6 +6,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from onnx import NodeProto
 
 from sonnx_ort.comparing.audited_node import Audited, attributes_of, meanings
 from sonnx_ort.comparing.isolated_run import Array
@@ -18,6 +19,7 @@ from sonnx_ort.comparing.verdicts import (
     broken_rules,
     share,
 )
+from sonnx_ort.custom_ops.kernel import separated
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError
@@ -25,6 +27,7 @@ from sonnx_ort.oracle.meaning import FOLLOWED
 from sonnx_ort.oracle.numbers import Indices
 from sonnx_ort.oracle.origins import PARTS
 from sonnx_ort.oracle.results import of_other_signs
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -45,6 +48,7 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
         for given, each in zip(audited.node.input, audited.operands, strict=True)
     ):
         return audited.not_known("the run has no value for an operand")
+    audited = _of_single_operands(audited, operator)
     # A kernel that checks operands gives a shape as well.
     results = audited.results[:1] if audited.node.domain == DOMAIN else audited.results
     given = audited.version, attributes, audited.operands, demands
@@ -62,6 +66,18 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     except (ValueError, ImportError) as error:
         return audited.not_known(WITHOUT_FLINT if isinstance(error, ImportError) else str(error))
     return tally.audit(broken)
+
+
+def _of_single_operands(audited: Audited, operator: str) -> Audited:
+    """The node with each operand; a kernel that takes any number of them gets all in vectors."""
+    profiled = OPERATORS.get(operator)
+    if audited.node.domain != DOMAIN or profiled is None or profiled.repeated_operand is None:
+        return audited
+    operands = separated(*(each for each in audited.operands if each is not None))
+    node = NodeProto()
+    node.CopyFrom(audited.node)
+    node.input[:] = profiled.operand_names(len(operands))
+    return replace(audited, node=node, operands=operands)
 
 
 def _chooser(audited: Audited, sampling: Sampling) -> Choose:
