@@ -101,8 +101,11 @@ def rewrite(
         but = f", except for the violations that '{waivers}' waives" if waivers else ""
         demanded = _demanded(choices["operators"])
         say(f"{output}: written; it enforces {demanded} in every run{but}", *written)
-        if needs := _needs(output):
-            say(f"  {needs}", *written, whole=True)
+        needs, value = _needs(output)
+        if needs:
+            say(f"  {needs}", *written)
+        if value:
+            say(f"    {value}", *written, whole=True)
         if record is not None:
             say(f"{record}: written", *written)
         if certified is not None:
@@ -117,25 +120,27 @@ def rewrite(
         say_next(after_rewrite(model, output, record, certificate, given))
 
 
-def _needs(written: Path) -> str:
-    """What a session of a written model needs; nothing if the model is as it was.
+def _needs(written: Path) -> tuple[str, str]:
+    """What a session of a written model needs, and the value of its option.
 
-    What went to a device or a pipe cannot be read again.
+    Both are empty if the model is as it was, or went to a device or a pipe, where it cannot be read
+    again.
     """
     from sonnx_ort.enforcing.record import read_enforcement
     from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, names_needed_off
 
     if is_stream(written):
-        return ""
+        return "", ""
     found = read_enforcement({e.key: e.value for e in read(written).proto.metadata_props})
     if found is None:
-        return ""
+        return "", ""
     if found.backend is Backend.PYTHON:
-        return "a plain session needs `sonnx_ort.register(options)`, which adds custom operators"
-    names = ";".join(names_needed_off(rests_on_numbers=found.rests_on_numbers))
-    option = f"the session option {DISABLED_OPTIMIZERS} = {names}"
+        added = "a plain session needs `sonnx_ort.register(options)`, which adds custom operators"
+        return added, ""
     library = "the library `sonnx_ort.kernels_library()`, and "
-    return f"a plain session needs {library if found.backend is Backend.COMPILED else ''}{option}"
+    needed = f"{library if found.backend is Backend.COMPILED else ''}this value of the option"
+    names = names_needed_off(rests_on_numbers=found.rests_on_numbers)
+    return f"a plain session needs {needed} {DISABLED_OPTIMIZERS}", ";".join(names)
 
 
 def _demanded(operators: str) -> str:

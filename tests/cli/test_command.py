@@ -89,17 +89,17 @@ OF_OPERATORS = (
     "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;GeluFusionL2;"
     "LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
 )
-OPTION = f"the session option optimization.disable_specified_optimizers = {OF_OPERATORS}"
+OPTION = "this value of the option optimization.disable_specified_optimizers\n"
 LIBRARY = "the library `sonnx_ort.kernels_library()`, and "
 WITH_NUMBERS = "[inputs.x]\nrange = [1, 2]\n"
 WITHOUT = '[inputs.x]\nshape = ["?"]\n'
 
 
 @pytest.mark.parametrize(("backend", "contract", "needs"), [
-    ("native", WITHOUT, f"{OPTION}"),
-    ("native", WITH_NUMBERS, f"{OPTION};AttentionFusion;"),
-    ("compiled", WITHOUT, f"{LIBRARY}{OPTION}"),
-    ("compiled", WITH_NUMBERS, f"{LIBRARY}{OPTION};AttentionFusion;"),
+    ("native", WITHOUT, f"{OPTION}    {OF_OPERATORS}\n"),
+    ("native", WITH_NUMBERS, f"{OPTION}    {OF_OPERATORS};AttentionFusion;"),
+    ("compiled", WITHOUT, f"{LIBRARY}{OPTION}    {OF_OPERATORS}\n"),
+    ("compiled", WITH_NUMBERS, f"{LIBRARY}{OPTION}    {OF_OPERATORS};AttentionFusion;"),
     ("python", WITH_NUMBERS, "`sonnx_ort.register(options)`, which adds custom operators"),
 ])  # fmt: skip
 def test_rewrite_says_what_a_plain_session_needs(
@@ -112,10 +112,8 @@ def test_rewrite_says_what_a_plain_session_needs(
     onnx.save(parse(text), source)
     given.write_text(contract, encoding="utf-8")
     chosen = ("--operators", "default", "--contract", given, "--backend", backend)
-    _, second, *_ = output("rewrite", source, "-o", target, *chosen).splitlines()
-    assert second.startswith(f"  a plain session needs {needs}")
-    if contract == WITHOUT:
-        assert second == f"  a plain session needs {needs}"
+    shown = output("rewrite", source, "-o", target, *chosen)
+    assert shown.partition("\n")[2].startswith(f"  a plain session needs {needs}")
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:
@@ -337,3 +335,20 @@ def test_rule_that_is_defined_wrongly_is_named(
         "sonnx-ort: an operator or a rule of this installation is defined wrongly: the rules "
         "Div.R1 and Mine.C1 have one code, 11\n"
     )
+
+
+def test_run_checks_what_check_leaves_to_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = "size.onnx"
+    onnx.save(parse("(int32[2] x) => (int32[2] z) { [size] z = Abs(x) }"), path)
+    np.save("x.npy", np.int32([4, -(2**31)]))
+    said = output("check", path)
+    assert said.startswith("size.onnx: kept, with 1 check in each run\n")
+    done = command("run", path, "--input", "x=x.npy")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("sonnx-ort: Abs 'size' breaks Abs.int.C1: ")
+    chosen = ("--operators", "default")
+    plain = without_next(output("run", path, "--input", "x=x.npy", *chosen))
+    assert plain == "z: int32 (2,) [          4, -2147483648]\n"
