@@ -347,7 +347,7 @@ _OTHERS: Sequence[Example] = [
             _F32,
             [x, scale, np.array(zero_point, np.uint8)],
             [printed],
-            {"axis": 1, "block_size": 0, "precision": 0, "saturate": 1},
+            {"axis": 1, "block_size": 0, "saturate": 1},
         )
         for stands, x, scale, zero_point, printed in (
             ("Example 1", [6.1, -3.5, 130.2], 2, 10, [13, 8, 75]),
