@@ -314,7 +314,7 @@ def conform(
             written = not (strict and conformed.remaining)
             done = "written" if written else "not written"
             say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
-            if written and conformed.proposal is None and not is_stream(output):
+            if not (conformed.remaining or is_stream(output)):
                 say_next(after_conform(output, given))
         if conformed.proposal is not None:
             say(f"\n{proposal_report(conformed.proposal)}", output)

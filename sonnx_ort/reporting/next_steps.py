@@ -18,6 +18,7 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.profile.graph import EDGES
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Subject
 from sonnx_ort.terms.operand import broadcast_shape
@@ -63,7 +64,7 @@ class NextStep(enum.Enum):
     """Rewrite, with the broadcasts written out: that fixes every violation."""
 
     CONFORM = enum.auto()
-    """`conform` fixes at least one violation."""
+    """`conform` fixes at least one violation, or names an option that may."""
 
     EXPLAIN = enum.auto()
     """Only the author of the model can fix it: have the first violated rule explained."""
@@ -77,7 +78,12 @@ def next_step(report: Report) -> NextStep:
         return NextStep.REWRITE
     if all(map(_is_expandable, report.violations)):
         return NextStep.EXPAND
-    return NextStep.CONFORM if any(o.mendable for o in report.violations) else NextStep.EXPLAIN
+    conforms = any(o.mendable or o.rule in _FIXED_BY_OPTIONS for o in report.violations)
+    return NextStep.CONFORM if conforms else NextStep.EXPLAIN
+
+
+_FIXED_BY_OPTIONS = (EDGES,)
+"""Rules that `conform` fixes with options that state something, which it names if it is run."""
 
 
 def _is_expandable(violation: Obligation) -> bool:
@@ -144,10 +150,15 @@ def next_command(report: Report, name: str, given: GivenOptions = NOTHING) -> st
             return rewriting(file, options, broadcast=("--broadcast", Broadcasting.EXPLICIT))
         case NextStep.CONFORM:
             words = [file_word(file), "-o", beside(file, "conforming.onnx")]
-            words += [] if report.mendable else ["--rounding"]
+            words += ["--rounding"] if _only_rounding(report) else []
             return command_line("conform", *words, given=options)
         case NextStep.EXPLAIN:
             return command_line("explain", report.violations[0].rule.id)
+
+
+def _only_rounding(report: Report) -> bool:
+    """Whether `conform` fixes violations, and each of them by a change that rounds."""
+    return not report.mendable and any(o.mendable for o in report.violations)
 
 
 def rewriting(model: str, given: GivenOptions, **more: tuple[str, ...]) -> str:
@@ -209,7 +220,7 @@ def next_call(report: Report) -> str:
         case NextStep.EXPAND:
             return _rewriting(report, Broadcasting.EXPLICIT)
         case NextStep.CONFORM:
-            further = [] if report.mendable else ["rounding=True"]
+            further = ["rounding=True"] if _only_rounding(report) else []
             return _call("conform", report, report.broadcasting, WHOLE_PROFILE, further)
         case NextStep.EXPLAIN:
             return f"!sonnx-ort explain {report.violations[0].rule.id}"

@@ -169,7 +169,9 @@ def test_names_of_files_are_quoted(name: str) -> None:
 @pytest.mark.parametrize(("name", "last"), [
     ("div_int32", "audit model.enforced.onnx"),
     ("normalization_broadcast", "audit model.conforming.enforced.onnx"),
-    ("sub_in_scan", "explain Graph.operator_set"),
+    ("sub_in_scan", "audit model.conforming.enforced.onnx"),
+    ("digits_convolutional", "audit model.conforming.enforced.onnx"),
+    ("bit_shift_uint8", "explain Graph.operator_set"),
 ])  # fmt: skip
 def test_bundled_model_comes_to_a_record_or_to_what_its_author_has_to_do(
     name: str, last: str

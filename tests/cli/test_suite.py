@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_vectors_are_written_and_an_engine_runs_them(folder: Path) -> None:
     shown = output("suite", "-o", "vectors", "--operators", "Shape,Flatten", "--seed", "3")
     count = len(json.loads((folder / "vectors" / "manifest.json").read_text("utf-8"))["cases"])
-    assert shown == f"{count} cases in 'vectors'\n"
+    assert shown == f"{count} cases in 'vectors'\nnext: sonnx-ort suite --run vectors\n"
     run = command("suite", "--run", "vectors", "--engine", "sonnx_ort")
     assert run.returncode == 0
     assert run.stdout.splitlines()[-1] == f"| all | {count} | {count} |  |  |  |  |  |"
@@ -28,7 +28,10 @@ def test_engine_runs_the_vectors_of_an_archive(folder: Path) -> None:
     del folder
     shown = output("suite", "-o", "vectors.zip", "--operators", "Shape")
     run = command("suite", "--run", "vectors.zip", "--engine", "sonnx_ort")
-    assert shown == f"{run.stdout.splitlines()[-1].split()[3]} cases in 'vectors.zip'\n"
+    assert shown == (
+        f"{run.stdout.splitlines()[-1].split()[3]} cases in 'vectors.zip'\n"
+        "next: sonnx-ort suite --run vectors.zip\n"
+    )
     assert run.returncode == 0
 
 
@@ -59,7 +62,7 @@ def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_install
         main()
     """)
     assert (done.exit_status, done.stderr) == (0, "")
-    first, second = done.stdout.splitlines()
+    first, second, _ = done.stdout.splitlines()
     assert first.endswith(" cases in 'vectors'")
     assert second == (
         "79 cases are left out, because their results need python-flint: Exp 46, Pow 33. To write "
