@@ -9,6 +9,7 @@ import numpy as np
 from onnx import NodeProto
 
 from sonnx_ort.comparing.audited_node import Audited, attributes_of, meanings
+from sonnx_ort.comparing.checking_kernels import judge_checking
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.verdicts import (
     BrokenRule,
@@ -40,6 +41,9 @@ _SHOWN = 6
 
 def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     """Compare the results of a node with what its operator means, on the operands of the run."""
+    checking = judge_checking(audited)
+    if checking is not None:
+        return checking
     operator, attributes = audited.computed_operator, attributes_of(audited.node)
     if operator not in FOLLOWED:
         return audited.not_known(f"there is no exact meaning of {audited.operator} here")

@@ -257,11 +257,16 @@ _TO_GIVE = {
     "input": "give the input, such as a bias of zeros",
     "output": "conform with name_outputs=True, which makes it an output of the model",
 }
+_TO_GIVE_IN_A_BODY = {
+    **_TO_GIVE,
+    "output": "name the output, and read it or make it an output of the subgraph",
+}
 _TO_LEAVE_OUT = "leave the output out, and compute from the others what is read of it"
 
 
 def _without_edge(placed: _Placed) -> Iterator[Finding]:
     """The inputs and outputs of the operator that a node omits, and outputs of no draft."""
+    to_give = _TO_GIVE_IN_A_BODY if placed.path else _TO_GIVE
     node, operator = placed.node, (placed.node.op_type, placed.version, placed.node.domain)
     for kind, optional, values in (
         ("input", optional_inputs(*operator), node.inputs),
@@ -271,7 +276,7 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
             given = values[parameter.position] if parameter.position < len(values) else None
             if (given is None or not given.name) and not _excluded(node, parameter.name):
                 detail = f"the {kind} '{parameter.name}' is left out"
-                yield placed.finding(EDGES, detail, _TO_GIVE[kind])
+                yield placed.finding(EDGES, detail, to_give[kind])
     for parameter in undefined_outputs(*operator):
         if parameter.position < len(node.outputs) and node.outputs[parameter.position].name:
             detail = f"the output '{parameter.name}' is given, and the draft does not define it"

@@ -127,8 +127,8 @@ def test_certificate_that_is_written_is_accepted() -> None:
 def test_model_of_which_nothing_is_proved_says_so() -> None:
     onnx.save(parse("(float[2] x) => (float[2] y) { y = Softplus(x) }"), "other.onnx")
     done = command("certify", "other.onnx", "-o", "none.json", "--operators", "Div,Sub")
-    said = "none.json: written; nothing to certify: no rule is proved of a node or value"
-    hint = "; --operators profile looks at the whole profile"
+    said = "none.json: written; nothing to certify: no rule of the operators default is proved"
+    hint = "; --operators profile covers all"
     assert (done.returncode, done.stdout) == (0, f"{said}{hint}\n")
 
 

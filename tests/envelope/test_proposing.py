@@ -302,4 +302,5 @@ def test_command_asks_for_samples_and_names_what_may_overflow(tmp_path):
         "without samples it only says that floats are finite; --data FOLDER gives samples",
         "proved free of NaN and infinity for every input within it: 0 of 1 float values",
         "may be NaN or infinite: 'y'",
+        f"next: sonnx-ort check {tmp_path}/model.onnx --contract {tmp_path}/envelope.toml",
     ]

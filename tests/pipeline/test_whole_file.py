@@ -119,7 +119,7 @@ def test_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 DEFAULTS = {
     "edition": "typed",
     "broadcast": "reject",
-    "operators": "default",
+    "operators": None,
     "backend": None,
     "make_explicit": False,
     "waivers": (),

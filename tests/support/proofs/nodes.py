@@ -239,7 +239,7 @@ def told_in_order(rules: Sequence[Rule], keeping: Sequence[z3.BoolRef], run: Run
     before: list[z3.BoolRef] = []
     for rule, holds in zip(rules, keeping, strict=True):
         asked = [
-            run.asks_for(name, rule.code) for name in run.asked if f"{rule.code} {rule.id}" in name
+            run.asks_for(name, rule.code) for name in run.asked if f" -{rule.code} {rule.id}" in name
         ]
         told.append(z3.Implies(z3.And(*before, z3.Not(holds)), z3.Or(asked)))
         before.append(holds)

@@ -77,7 +77,7 @@ def told_first(run: Run, rule: Rule) -> z3.BoolRef:
 
 
 def _speaks_of(name: str, rule: Rule) -> bool:
-    return f" {rule.code} {rule.id}" in name
+    return f" -{rule.code} {rule.id}" in name
 
 
 def _asks_for(run: Run, name: str, rule: Rule) -> z3.BoolRef:
