@@ -135,7 +135,7 @@ OPERATORS_OF_ANY = ("Max", "sonnx.Broadcast")
 def broadcast(operator: str, ranks: Sequence[int | None]) -> Broadcasting:
     """An operator of operands of ranks, of which None is unknown."""
     shapes = ["" if rank is None else ",".join("?" * rank) for rank in ranks]
-    inputs = ", ".join(f"float[{shape}] {name}" for shape, name in zip(shapes, NAMES, strict=False))
+    inputs = ", ".join(f"int32[{shape}] {name}" for shape, name in zip(shapes, NAMES, strict=False))
     return Broadcasting(inputs, f"{operator}({', '.join(NAMES[: len(ranks)])})")
 
 
@@ -181,7 +181,7 @@ def test_fault_is_refuted_by_shapes_that_show_it(fault: Mutation) -> None:
 def test_operands_pass_exactly_if_they_have_one_shape(
     node: str, ranks: Ranks, operands: int
 ) -> None:
-    prove(Guarded(Single(OPERATORS[node], ElementType.FLOAT, operands), ranks).question())
+    prove(Guarded(Single(OPERATORS[node], ElementType.INT32, operands), ranks).question())
 
 
 @pytest.mark.parametrize("ranks", [None, 2, 3], ids=str)
@@ -197,7 +197,7 @@ def test_each_operand_adds_the_same_steps_to_a_broadcast(node: str, ranks: int |
 
 def test_three_operands_are_broadcast_by_the_same_steps_whoever_reads_them() -> None:
     """Of unknown ranks, three are proved of Where."""
-    form = Broadcasting("bool[] A, float[] B, float[] C", "Where(A, B, C)")
+    form = Broadcasting("bool[] A, int32[] B, int32[] C", "Where(A, B, C)")
     expected = list(of_common_shape(3, any_rank=True))
     assert steps_of(form.emitted, NAME, expected) == expected
     assert attributes_in(form.emitted) == attributes_in(broadcast("Max", (None,) * 3).emitted)
@@ -206,7 +206,7 @@ def test_three_operands_are_broadcast_by_the_same_steps_whoever_reads_them() -> 
 @pytest.mark.parametrize("node", ["Max", "Min"])
 def test_each_operand_adds_the_same_steps_to_the_look_at_shapes(node: str) -> None:
     def guarded(operands: int) -> Guarded:
-        return Guarded(Single(OPERATORS[node], ElementType.FLOAT, operands), Ranks.EQUAL)
+        return Guarded(Single(OPERATORS[node], ElementType.INT32, operands), Ranks.EQUAL)
 
     for operands in range(3, MOST + 1):
         emitted, expected = guarded(operands).emitted, list(of_same_shape(operands))

