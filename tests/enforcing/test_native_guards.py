@@ -138,7 +138,7 @@ def test_interval_without_zero_is_refused() -> None:
 @pytest.mark.parametrize(("element_type", "room", "table", "key", "checked_before"), [
     ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
     ("int32", catalog, "_GUARDS", RepresentableQuotient,
-     "21 Div.int.R1, 24 Div.int.C1"),
+     "-21 Div.int.R1, -24 Div.int.C1"),
 ])  # fmt: skip
 def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917
     monkeypatch: pytest.MonkeyPatch,

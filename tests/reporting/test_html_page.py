@@ -183,7 +183,8 @@ def test_next_command_is_copied(opened: Opened) -> None:
     browser.press("Control+V")
     assert browser.texts("#copy") == ["Copied"]
     assert browser.evaluate("document.querySelector('[name=text]').value") == (
-        "sonnx-ort rewrite made.onnx -o made.enforced.onnx --broadcast explicit"
+        "sonnx-ort rewrite made.onnx -o made.enforced.onnx --record made.record.json "
+        "--broadcast explicit --operators default"
     )
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_
 
 CAUSE = "#paper .cause"
 
-HINT = "rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)"
+HINT = "rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)"
 
 SCALED = [
     "violated: Div.float.R1\n4 places",
