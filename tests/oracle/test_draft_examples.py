@@ -52,7 +52,7 @@ def test_example_has_the_printed_numbers(example):
     results = example.applied.meaning[: len(example.printed)]
     for result, numbers in zip(results, example.printed, strict=True):
         printed = np.array(numbers, result.nearest.dtype)
-        assert not result.undefined.any()
+        assert example.applied.broken_rules or not result.undefined.any()
         if example.rounded:
             np.testing.assert_allclose(result.nearest, printed, rtol=example.rounded)
         else:
