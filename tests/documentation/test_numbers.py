@@ -77,7 +77,7 @@ def versions() -> Iterator[tuple[str, str]]:
     yield "docs/start.md", f"Python {PYTHONS[0]} or later"
     yield "CONTRIBUTING.md", f"It needs only Python {PYTHONS[0]} or newer."
     yield "docs/native.md", runtimes
-    yield "docs/native.md", f"the libraries of ONNX Runtime {OLDEST} and {NEWEST} show"
+    yield "docs/native.md", f"the libraries of ONNX Runtime {OLDEST} and {NEWEST} for x86-64 show"
     yield "docs/bounds.md", f"measured with ONNX Runtime {minor(NEWEST)}."
     yield (
         "docs/campaigns.md",
