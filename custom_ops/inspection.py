@@ -114,6 +114,10 @@ class Inspection:
             for types in inputs
         )
 
+    def shape_of(self, inputs: Sequence[Array]) -> tuple[int, ...]:
+        """The shape that the kernel gives for its inputs: that of the first operand."""
+        return next(iter(_given(self.operator, inputs).values())).shape
+
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
         operator = self.operator
         if operator.repeated_operand is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.conforming.stated import Stated
+from sonnx_ort.conforming.stated import Stated, is_fixed
 from sonnx_ort.profile.contract import Contract, SizeContract
 from sonnx_ort.remedies import Remedy
 from sonnx_ort.runtime.feeds import GraphInput
@@ -68,7 +68,7 @@ def _sizes(
     declared = (None,) * len(axes or ()) if each.shape is None else each.shape
     pairs = zip(declared, axes or declared, strict=True)
     found = tuple(_size(size, axis, named) for size, axis in pairs)
-    opened = [size for size, own in zip(found, declared, strict=True) if not _is_fixed(own)]
+    opened = [size for size, own in zip(found, declared, strict=True) if not is_fixed(own)]
     return found if any(size is not None for size in opened) else None
 
 
@@ -84,10 +84,6 @@ def _size(declared: object, axis: object, named: Mapping[str, int]) -> int | Non
             return size
         case _:
             return None
-
-
-def _is_fixed(size: object) -> bool:
-    return isinstance(size, int) and size >= 0
 
 
 def _only_number(arrays: Sequence[Any]) -> bool | int | float | None:
@@ -131,25 +127,9 @@ OPEN_SIZES = (1, 32, 640)
 def open_shapes(
     inputs: Iterable[GraphInput], stated: Stated, size_of_others: int
 ) -> tuple[Remedy, ...]:
-    """The options that fix the shape of each input with open sizes.
-
-    What is not said is 1 for a first axis, along which examples are often stacked.
-    """
-    found = []
-    for each in inputs:
-        axes = each.shape or ()
-        sizes = tuple(
-            size
-            if isinstance(size, int) and size >= 0
-            else _OPEN
-            if axis == 0 and len(axes) > 1
-            else size_of_others
-            for axis, size in enumerate(axes)
-        )
-        if each.shape is not None and sizes != tuple(each.shape):
-            shape = stated.shapes.get(each.name, sizes)
-            found += [Remedy("assume_shapes", shape, each.name)] * (each.name not in stated.varying)
-    return tuple(found)
+    """The options that fix the shape of each input of known rank with open sizes."""
+    declared = ((each.name, each.shape) for each in inputs if each.shape is not None)
+    return stated.fixing_shapes(declared, size_of_others)
 
 
 def open_size_of(

@@ -21,7 +21,6 @@ from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcomm
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.evidence.record import digest
 from sonnx_ort.files import (
     Transfer,
     check_place,
@@ -186,8 +185,16 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
         own["forecast"],
-        ContractFile(str(file), digest(Path(file))) if (file := own["contract"]) else None,
+        _contract_file(own["contract"]),
     )
+
+
+def _contract_file(file: Any) -> ContractFile | None:
+    if not file:
+        return None
+    from sonnx_ort.evidence.record import digest
+
+    return ContractFile(str(file), digest(Path(file)))
 
 
 def _refuse_models(report: Path | None, annotate: Path | None, names: Iterable[str]) -> None:

@@ -35,14 +35,13 @@ from sonnx_ort.reporting.next_steps import (
     after_rewrite,
     after_verify,
     command_line,
+    conform_again,
     file_word,
-    shell,
 )
 
 if TYPE_CHECKING:
     from sonnx_ort.certificates import Certificate
     from sonnx_ort.conforming.proposal import Remaining
-    from sonnx_ort.remedies import Remedy
 
 app = subcommand()
 
@@ -262,7 +261,6 @@ _NUMBER = re.compile(
     ),
 )
 def conform(
-    context: typer.Context,
     model: Path,
     inputs: Mapping[str, Path],
     data: Path | None,
@@ -318,7 +316,7 @@ def conform(
                 say_next(after_conform(output, given))
         if conformed.proposal is not None:
             say(f"\n{proposal_report(conformed.proposal)}", output)
-            say_next(_again(context, conformed.proposal.remedies, model), output)
+            say_next(conform_again(model, given, conformed.proposal.remedies), output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -332,26 +330,6 @@ def _but(remaining: "Remaining") -> str:
         "1 violation is left" if len(remaining) == 1 else f"{len(remaining):,} violations are left"
     )
     return f"; {left}: {', '.join(rules)}"
-
-
-def _again(context: typer.Context, remedies: "Sequence[Remedy]", model: Path) -> str:
-    """The command as it was given, with further options, that writes a file."""
-    words, written = ["sonnx-ort", "conform"], False
-    replaced = {each.option for each in remedies if not each.name}
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        value = context.params.get(name)
-        source = context.get_parameter_source(name)
-        given = source is not None and source.name == "COMMANDLINE"
-        if not given or name in {"diff", *replaced}:
-            continue
-        written = written or name == "output"
-        option = [min(parameter.opts, key=len)] * (parameter.param_type_name == "option")
-        for each in value if isinstance(value, list | tuple) else [value]:
-            words += option if each is True else [*option, str(each)]
-    if not written:
-        words += ["-o", str(model.with_name(f"{model.stem}.conforming.onnx"))]
-    return shell([*words, *(word for each in remedies for word in each.words)])
 
 
 @command(

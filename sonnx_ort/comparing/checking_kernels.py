@@ -14,12 +14,10 @@ from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, CHECKED_SIZES, Inspection
 from sonnx_ort.custom_ops.kernel import shapes_in
-from sonnx_ort.profile.operator import DOMAIN, Operator
+from sonnx_ort.profile.operator import DOMAIN
 
-_INSPECTED: Mapping[str, Operator] = {
-    custom.name: custom.operator
-    for custom in CUSTOM_OPERATORS.values()
-    if isinstance(custom, Inspection)
+_INSPECTIONS: Mapping[str, Inspection] = {
+    custom.name: custom for custom in CUSTOM_OPERATORS.values() if isinstance(custom, Inspection)
 }
 _OF_ELEMENTS, _OF_SIZES = CHECKED_ELEMENTS[0].name, CHECKED_SIZES.name
 
@@ -53,13 +51,9 @@ def _same(one: Array, other: Array) -> bool:
 
 def _shape(kernel: str, operands: Sequence[Array]) -> tuple[int, ...] | None:
     """The shape that a kernel gives; None if it gives something else."""
-    first = operands[0]
     if kernel == _OF_ELEMENTS:
-        return first.shape
-    operator = _INSPECTED.get(kernel)
-    if kernel == _OF_SIZES or (operator is not None and operator.repeated_operand is not None):
-        return shapes_in(*operands[-2:])[0]
-    if operator is None:
-        return None
-    by_shape = operator.checked_operands[0] in operator.by_shape
-    return tuple(first.tolist()) if by_shape else first.shape
+        return operands[0].shape
+    if kernel == _OF_SIZES:
+        return shapes_in(*operands)[0]
+    inspection = _INSPECTIONS.get(kernel)
+    return None if inspection is None else inspection.shape_of(operands)

@@ -7,7 +7,7 @@ with the reason why it cannot fix what is violated. It makes no edit before it i
 
 import enum
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -210,6 +210,12 @@ _MOST_NODES = 10_000
 """The most nodes in place of one; an operator with a hundred axes would take more."""
 
 
+def _declared(inputs: Iterable[ir.Value]) -> Iterator[tuple[str, Sequence[object] | None]]:
+    """The names of inputs, with the sizes that the model declares."""
+    for each in inputs:
+        yield str(each.name), None if each.shape is None else list(each.shape)
+
+
 @dataclass
 class NodeEdit:
     """A node that may be edited.
@@ -306,7 +312,7 @@ class NodeEdit:
 
     def fixing_sizes(self, *values: ir.Value) -> Advice:
         """The options that fix the sizes of values, as the end of a sentence; empty for none."""
-        shapes = self.stated.fixing_shapes(self.facts.inputs_affecting(values))
+        shapes = self.stated.fixing_shapes(_declared(self.facts.inputs_affecting(values)))
         if not shapes:
             return Advice()
         return Advice("; fix ", "it" if len(shapes) == 1 else "them", ": ", listed(shapes))
@@ -317,7 +323,8 @@ class NodeEdit:
         An element may follow from the sizes of an input, or from its elements.
         """
         inputs = self.facts.inputs_affecting(values)
-        fixing = (*self.stated.fixing_values(inputs), *self.stated.fixing_shapes(inputs))
+        shapes = self.stated.fixing_shapes(_declared(inputs))
+        fixing = (*self.stated.fixing_values(inputs), *shapes)
         return Advice("; to fix it: ", listed(fixing)) if fixing else Advice()
 
     def dtype(self, value: ir.Value) -> ir.DataType:

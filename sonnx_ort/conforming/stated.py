@@ -4,12 +4,18 @@ A change may need a size or a value that the model leaves open. The reason then 
 that fixes it, with what samples or a contract say, or else with the size 1.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import onnx_ir as ir
 
 from sonnx_ort.remedies import Remedy
+
+
+def is_fixed(size: object) -> TypeGuard[int]:
+    """Whether a declared size is a number."""
+    return isinstance(size, int) and size >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +32,29 @@ class Stated:
     values: Mapping[str, bool | int | float] = field(default_factory=dict)
     varying: frozenset[str] = frozenset()
 
-    def fixing_shapes(self, inputs: Iterable[ir.Value]) -> tuple[Remedy, ...]:
-        """The options that fix the shapes of inputs with open sizes: those known, or the size 1."""
+    def fixing_shapes(
+        self, declared: Iterable[tuple[str, Sequence[object] | None]], others: int = 1
+    ) -> tuple[Remedy, ...]:
+        """The options that fix the shapes of inputs with open sizes: those known, or made up.
+
+        What is not known is 1 for a first axis, along which examples are often stacked.
+
+        Args:
+            declared: The inputs, each by its name and with the sizes that the model declares.
+            others: What other sizes are taken as that are not known.
+        """
         found = []
-        for each in inputs:
-            name = str(each.name)
-            if name in self.varying or (each.shape is None and name not in self.shapes):
+        for name, shape in declared:
+            if name in self.varying or (shape is None and name not in self.shapes):
                 continue
-            declared = tuple(each.shape or ())
-            sizes = tuple(size if isinstance(size, int) else 1 for size in declared)
-            if each.shape is None or sizes != declared:
-                shape = self.shapes.get(name, sizes)
-                found.append(Remedy("assume_shapes", shape, name))
+            axes = tuple(shape or ())
+            sizes = tuple(
+                size if is_fixed(size) else 1 if axis == 0 and len(axes) > 1 else others
+                for axis, size in enumerate(axes)
+            )
+            if shape is None or sizes != axes:
+                known = self.shapes.get(name, sizes)
+                found.append(Remedy("assume_shapes", known, name))
         return tuple(found)
 
     def fixing_values(self, inputs: Iterable[ir.Value]) -> tuple[Remedy, ...]:

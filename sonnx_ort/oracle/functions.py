@@ -422,14 +422,24 @@ def logistic(x: Any) -> Any:
 
 def hyperbolic_tangent(x: Any) -> Any:
     """The hyperbolic tangent; each zero for itself."""
+    return _from_end_to_end(lambda ball: ball.tanh(), x)
+
+
+def error_function(x: Any) -> Any:
+    """The error function; each zero for itself."""
+    return _from_end_to_end(lambda ball: ball.erf(), x)
+
+
+def _from_end_to_end(function: "Callable[[arb], arb]", x: Any) -> Any:
+    """An odd function that grows from -1 to 1, and has zeros for themselves."""
     if not isinstance(x, Number):
-        return _monotone(lambda ball: ball.tanh(), x)
+        return _monotone(function, x)
     if x.kind is Kind.NAN or x.is_zero:
         return x
     if x.kind is Kind.INFINITE:
         return number(-1 if x.negative else 1)
     if x.magnitude <= FAR:
-        return closely(lambda ball: ball.tanh(), x.value)
+        return closely(function, x.value)
     near = Interval.between(1 - _TINY, Fraction(1))
     return -near if x.negative else near
 
@@ -439,20 +449,6 @@ def _monotone(function: "Callable[[arb], arb]", x: "arb") -> "arb":
     low, high = (function(end.max(-FAR).min(FAR)) for end in (x.lower(), x.upper()))
     made = low.union(high)
     return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))
-
-
-def error_function(x: Any) -> Any:
-    """The error function; each zero for itself."""
-    if not isinstance(x, Number):
-        return _monotone(lambda ball: ball.erf(), x)
-    if x.kind is Kind.NAN or x.is_zero:
-        return x
-    if x.kind is Kind.INFINITE:
-        return number(-1 if x.negative else 1)
-    if x.magnitude <= FAR:
-        return closely(lambda ball: ball.erf(), x.value)
-    near = Interval.between(1 - _TINY, Fraction(1))
-    return -near if x.negative else near
 
 
 def _softened(x: "arb") -> "arb":

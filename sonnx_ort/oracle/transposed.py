@@ -19,7 +19,7 @@ from sonnx_ort.oracle.node import BallNode, Node
 from sonnx_ort.oracle.numbers import Exact, Indices
 from sonnx_ort.oracle.products import sums_of_products
 from sonnx_ort.oracle.results import NotDefinedError
-from sonnx_ort.oracle.windows import patches
+from sonnx_ort.oracle.windows import flat_indices, patches
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,7 @@ class Spread:
         steps = np.array([*np.ndindex(*self.kernel)], np.int64).reshape(1, -1, axes)
         reached = places + self.before - steps * self.dilations
         met = (reached % self.strides == 0).all(-1)
-        indices = reached // self.strides
-        inside = ((indices >= 0) & (indices < self.sizes)).all(-1)
-        row_major = [prod(self.sizes[k + 1 :]) for k in range(axes)]
-        sources = np.where(inside, indices @ np.array(row_major, np.int64), -1)
+        sources = flat_indices(reached // self.strides, self.sizes)
         for row in np.unique(met, axis=0):
             same = np.flatnonzero((met == row).all(1))
             read = np.flatnonzero(row)

@@ -201,8 +201,14 @@ class Windows:
         windows = np.array([*(chosen or np.ndindex(*self.counts))], np.int64).reshape(-1, 1, axes)
         steps = np.array([*np.ndindex(*self.kernel)], np.int64)
         indices = windows * self.strides + steps * self.dilations - self.before
-        inside = ((indices >= 0) & (indices < self.sizes)).all(-1)
-        return np.where(inside, indices @ [prod(self.sizes[k + 1 :]) for k in range(axes)], -1)
+        return flat_indices(indices, self.sizes)
+
+
+def flat_indices(indices: Array, sizes: Sequence[int]) -> Indices:
+    """The flat indices of elements with their indices on the last axis; -1 outside of the sizes."""
+    inside = ((indices >= 0) & (indices < sizes)).all(-1)
+    row_major = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
+    return np.where(inside, indices @ np.array(row_major, np.int64), -1)
 
 
 def windows_of(node: Node, kernel: Sequence[int]) -> Windows:

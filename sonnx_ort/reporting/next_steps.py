@@ -21,6 +21,7 @@ from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import EDGES
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Subject
+from sonnx_ort.remedies import Remedy
 from sonnx_ort.terms.operand import broadcast_shape
 
 GivenOptions = Mapping[str, tuple[str, ...]]
@@ -182,6 +183,22 @@ def _of_report(report: Report) -> GivenOptions:
 def after_conform(output: Path, given: GivenOptions) -> str:
     """The command that takes a user on from a model that `conform` wrote."""
     return command_line("check", file_word(output), given=given)
+
+
+def conform_again(model: Path, given: GivenOptions, remedies: Iterable[Remedy]) -> str:
+    """The command that conforms a model as before, with further options, and writes a file.
+
+    Args:
+        model: The file of the model.
+        given: The options of the line before; all are kept.
+        remedies: The further options. One that is for no single input replaces what was given.
+    """
+    further = list(remedies)
+    replaced = {"diff", "output", *(each.option for each in further if not each.name)}
+    _, target = given.get("output", ("", beside(str(model), "conforming.onnx")))
+    kept = (word for name, words in given.items() if name not in replaced for word in words)
+    more = (word for each in further for word in each.words)
+    return shell(["sonnx-ort", "conform", file_word(model), "-o", target, *kept, *more])
 
 
 def after_rewrite(
