@@ -6,8 +6,6 @@ import numpy as np
 import onnx
 import pytest
 from conforming.test_templates import BY_FUNCTION, CASES
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph
-from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NotThere
 
 import sonnx_ort
 from sonnx_ort.conforming.bounds import OF_FUNCTIONS, Bound, Inputs, Reference
@@ -21,12 +19,18 @@ from support.graphs import parse
 LINES = ("n,m",)
 MORE = [
     *(
-        Case(f"A = {each}(X)", LINES, ("float", "double", "float16"), "T[n,m]", (opset,))
-        for each, opset in (
-            ("Round", 22), ("Cos", 22), ("Elu", 22), ("Softsign", 22), ("HardSigmoid", 22),
-            ("ThresholdedRelu", 22), ("Sign", 13), ("Selu", 22), ("Mish", 18), ("Shrink", 18),
-            ("Floor", 13), ("Ceil", 13), ("Celu", 12), ("Gelu", 20),
+        Case(f"A = {each}(X)", LINES, dtypes, "T[n,m]", (opset,))
+        for dtypes, operators in (
+            (("float", "double", "float16"), {
+                "Round": 22, "Cos": 22, "HardSigmoid": 22, "Sign": 13, "Mish": 18, "Shrink": 18,
+                "Floor": 13, "Ceil": 13,
+            }),
+            (("float", "float16"), {
+                "Elu": 22, "Softsign": 22, "ThresholdedRelu": 22, "Selu": 22, "Gelu": 20,
+            }),
+            (("float",), {"Celu": 12}),
         )
+        for each, opset in operators.items()
     ),
     Case('A = Gelu <approximate = "tanh">(X)', LINES, ("double", "float16"), "T[n,m]", (20,)),
     *(
@@ -53,7 +57,7 @@ MORE = [
         ("double",), "float[a,b]"),
     Case("A = ArgMin <axis = -1>(X)", LINES, ("float", "double", "float16"), "int64[n,1]", (13,)),
     *(
-        Case(f"A, B = TopK <axis = 0, largest = {largest}>(X, K)", LINES, ("float", "double"),
+        Case(f"A, B = TopK <axis = 0, largest = {largest}>(X, K)", ("3,m",), ("float", "double"),
             "T[1,m]", (17,), further="int64[1,m]", constants={"K": [1]})
         for largest in (0, 1)
     ),
@@ -90,10 +94,6 @@ def test_results_keep_the_bound_at_extremes(
     model = case.model(dtype, opset)
     made = sonnx_ort.conform(model, rounding=True, measure=False)
     assert bound in {change.bound for change in made.changes}
-    try:
-        outputs(model, [])
-    except (Fail, InvalidGraph, NotThere):
-        pytest.skip("ONNX Runtime does not run the original")
     for name, feeds in runs_within(case, dtype, bound):
         given = {key: array for key, array in feeds.items() if key in names(model)}
         (before,), (after,) = outputs(model, [given]), outputs(made.model, [given])
