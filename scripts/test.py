@@ -1,17 +1,17 @@
 """Check everything: `python3 scripts/test.py`.
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
-ruff, mypy and pytest in it, with six cases of each test at most. Where Node.js and npm are, ONNX
-Runtime for Node.js is installed in tests/node first: some tests run models there, and where
-Chromium is too, some open the HTML report. With `--static` only ruff and mypy run, with
+ruff, mypy and pytest in it, with six cases of each test or a tenth of them. Where Node.js and npm
+are, ONNX Runtime for Node.js is installed in tests/node first: some tests run models there, and
+where Chromium is too, some open the HTML report. With `--static` only ruff and mypy run, with
 `--thorough` all cases and the long tests too. With `--models` it tries models of packages from the
 registry instead, and with `--lowest` the tests of soundness and of the compiled kernels on the
 oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
 other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
 those of today. With `--python 3.13` all this runs with another Python, in an environment of its
 own; with 3.14, for which onnxruntime-extensions has no build, the tests of the other backends. With
-`--junit-xml FILE` the results of the tests are written to a file, from which
-scripts/pages.py makes a page. Other arguments go to pytest, which then runs all cases.
+`--junit-xml FILE` the results of the tests are written to a file, from which scripts/pages.py makes
+a page. Other arguments go to pytest, which then runs all cases.
 """
 
 import argparse

@@ -1,11 +1,12 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import contextlib
 import inspect
 import json
 import logging
 import os
 import sys
-import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.comparing import isolated_run
 from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.options import Choices
+from support import chosen_cases, time_limits
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.forks import FORKING
 
@@ -45,6 +47,12 @@ settings.load_profile("reproducible")
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with _limited(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test, and give its function the settings of hypothesis back that it had before.
 
@@ -55,7 +63,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     function = getattr(item, "function", None)
     kept = getattr(function, "_hypothesis_internal_use_settings", None)
     try:
-        return (yield)
+        with _limited(item):
+            return (yield)
     except BackendUnavailable as error:
         if RUNS_PYTHON:
             raise
@@ -63,6 +72,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         if kept is not None:
             function._hypothesis_internal_use_settings = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    with _limited(item):
+        return (yield)
+
+
+_STDERR = pytest.StashKey[int]()
+
+
+def _limited(item: pytest.Item) -> contextlib.AbstractContextManager[None]:
+    return time_limits.limited(time_limits.limit_of(item), item.config.stash[_STDERR])
 
 
 @pytest.fixture(params=list(INSTALLED), ids=str, scope="module")
@@ -180,27 +202,40 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--cases", type=int, default=0, help="run at most so many cases of each test; 0: all"
+        "--cases",
+        type=int,
+        default=0,
+        help="run at most so many cases of each test, or a tenth of more; 0: all",
+    )
+    parser.addoption(
+        "--part",
+        type=int,
+        choices=range(1, chosen_cases.PARTS + 1),
+        default=int(os.environ.get("SONNX_ORT_PART", "0")),
+        help="with --cases: which part of the cases; the checked out commit chooses it by default",
     )
 
 
-_COMPLETE = {"test_architecture.py", "test_emitted.py", "obligations", "profile", "terms"}
-"""Where all cases run in any case: there are thousands, and they take seconds together."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the part once: processes of pytest-xdist get the options."""
+    config.stash[_STDERR] = time_limits.kept_stderr()
+    if not config.option.part:
+        config.option.part = chosen_cases.part_of_commit(config.rootpath)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, None]:
-    """Choose the cases by their names: the same in each run, and of all parameters.
+    """Choose the cases by their names, of all parameters.
 
     They are chosen among those that -m leaves, and -k among them: to make an item of each of tens
     of thousands takes longer than all else that is done before the first test.
     """
     yield
-    most, test = metafunc.config.getoption("--cases"), metafunc.definition
+    options, test = metafunc.config.option, metafunc.definition
     parts = test.path.relative_to(Path(__file__).parent).parts
-    if not most or not _COMPLETE.isdisjoint(parts):
+    if not options.cases or not chosen_cases.WHOLE.isdisjoint(parts):
         return
-    marked = Expression.compile(metafunc.config.getoption("-m") or "True")
+    marked = Expression.compile(options.markexpr or "True")
     own = {mark.name for mark in test.iter_markers()}
 
     def is_left(case: Any) -> bool:
@@ -209,9 +244,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
 
     cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
     left = [name for name, case in cases.items() if is_left(case)]
-    chosen = {*sorted(left, key=_digest)[:most]}
-    metafunc._calls[:] = [cases[name] for name in left if name in chosen] or metafunc._calls[:1]
+    fixed = not chosen_cases.FIXED.keys().isdisjoint(parts)
+    run = chosen_cases.chosen(left, options.cases, options.part, fixed=fixed)
+    metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
 
 
-def _digest(name: str) -> int:
-    return zlib.crc32(name.encode())
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Say of a case that fails how it is chosen again."""
+    report = yield
+    options = item.config.option
+    if report.failed and options.cases and hasattr(item, "callspec"):
+        said = f"chosen by --cases {options.cases} --part {options.part}"
+        report.sections.append(("Case", said))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests are skipped for each reason: what is missing here is not tried."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in skipped
+        if isinstance(report.longrepr, tuple)
+    )
+    if reasons:
+        terminalreporter.section("skipped")
+    for reason, number in reasons.most_common():
+        terminalreporter.line(f"{number:6}  {reason}")

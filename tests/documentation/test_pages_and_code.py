@@ -180,8 +180,3 @@ def test_page_of_reports_has_each_word_in_the_place_of_an_operator() -> None:
     found = {each.operator for each in report.obligations} - {"", "Neg", "FastGelu"}
     said = between("docs/report.md", "| `operator` | `node` is the name of |", "For several models")
     assert found == {word for word in quoted(said) if word not in RULES} - {"training_info"}
-
-
-def test_contributing_has_the_number_of_cases_that_continuous_integration_takes() -> None:
-    (cases,) = re.findall(r"--thorough.*?--cases (\d+)", text_of(".ci/run"))
-    assert f"`.ci/run` takes {cases} cases of each" in text_of("CONTRIBUTING.md")

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,7 +19,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
-from support.child import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
@@ -166,39 +164,6 @@ def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thoroug
     choose_checks(Environment(), arguments, thorough=thorough)["pytest"]()
     (command,) = calls
     assert [word for word in command if word in ("--cases", "6")] == cases
-
-
-PARAMETRIZED = """
-import pytest
-
-LONG = [pytest.param(number, marks=pytest.mark.thorough) for number in range(40)]
-
-@pytest.mark.parametrize("number", range(40))
-def test_many(number): pass
-
-@pytest.mark.parametrize("number", [*LONG, 40])
-def test_marked(number): pass
-
-@pytest.mark.parametrize("number", LONG)
-def test_long(number): pass
-
-def test_one(): pass
-"""
-
-
-def test_cases_are_the_same_in_each_run_of_all_tests_and_of_those_that_marks_leave(tmp_path):
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "test_numbers.py").write_text(PARAMETRIZED)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir=.", "--cases=3"]
-    command += ["-m", "not thorough"]
-    first, second = (
-        run_program(command, folder=str(tmp_path), timeout=60, fresh=fresh).stdout
-        for fresh in (False, True)
-    )
-    names = [line.removeprefix("test_numbers.py::") for line in first.splitlines() if "::" in line]
-    assert [name.partition("[")[0] for name in names[:3]] == ["test_many"] * 3
-    assert names[3:] == ["test_marked[40]", "test_one"]
-    assert second.splitlines()[:5] == first.splitlines()[:5]
 
 
 def test_python_without_the_extensions_tries_the_other_backends():
