@@ -213,7 +213,7 @@ FALSE = {
     "a contract that is left to guards of unknown form": (moved(["x", "Contract.range"], "unknown"),
         "nothing holds Contract.range of 'x'"),
     "a contract that is said to be proved": (moved(["d", "Contract.range"], "obligations"),
-        "Contract.range of 'd' does not follow: it is not proved: the elements of d are"),
+        "Contract.range of 'd' does not follow: it is not proved: the elements of d depend on"),
     "a size that is said to be proved": (moved(["x", "Contract.sizes"], "obligations"),
         "Contract.sizes of 'x' does not follow: it is not proved: whether axis 0 of x (n, 3)"),
     "another contract than that of the steps": (of_value(1, range=[-50, 50]),

@@ -5,7 +5,8 @@ and the largest and least numbers. The original is run as it is, both without op
 """
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
@@ -264,7 +265,16 @@ def test_exact_template_keeps_every_bit(case: Case, dtype: str, opset: int) -> N
     made = conformed(model)
     assert violated(made) == set()
     runs = list(case.runs(dtype))
+    if "Binarizer" in case.node:  # it refuses NaN
+        runs = [{"X": np.nan_to_num(run["X"], posinf=np.inf, neginf=-np.inf)} for run in runs]
     assert bits(outputs(made, runs)) == bits(outputs(model, runs))
+
+
+def test_nan_ends_the_run_of_a_binarizer_as_before() -> None:
+    model = next(case for case in CASES if "Binarizer" in case.node).model("float", 17)
+    for each in (model, conformed(model)):
+        with pytest.raises(REFUSALS, match=r"NaN|out of data bounds"):
+            outputs(each, [{"X": np.float32([[1, np.nan]])}])
 
 
 @pytest.mark.parametrize(
@@ -376,33 +386,48 @@ def test_versions_that_lack_a_type_give_the_reason() -> None:
     assert reason == f"version 9 of the standard operators has no Range; {CONVERT}"
 
 
-def valid(case: Case, opset: int) -> onnx.ModelProto:
-    """The model of a case, if that version of the standard operators has the form of its node."""
-    model = case.model(case.dtypes[0], opset)
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
-        pytest.skip("the operator has this form in other versions")
-    return model
+def valid(case: Case, opsets: Iterable[int]) -> dict[int, onnx.ModelProto]:
+    """The models of a case, by those versions of the standard operators that have its node."""
+    models = {opset: case.model(case.dtypes[0], opset) for opset in opsets}
+    for opset, model in [*models.items()]:
+        for value in model.graph.output:
+            value.type.tensor_type.shape.SetInParent()  # that of a scalar is not written
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+            del models[opset]
+    return models
 
 
-@pytest.mark.parametrize("operator", sorted({case.node for case in CASES}))
-def test_early_versions_give_a_valid_model_or_the_reason(operator: str) -> None:
-    """Version 9 slices by attributes, and has fewer operators."""
+@pytest.mark.parametrize("operator", sorted({case.node for case in CASES} - {"A = STFT(X, S, W)"}))
+def test_earliest_version_gives_a_valid_model_or_the_reason(operator: str) -> None:
+    """Version 9 slices by attributes, and has fewer operators.
+
+    Of this STFT inference of onnx gives a false size.
+    """
     case = next(case for case in CASES if case.node == operator)
-    model = valid(case, 9)
+    model = next(iter(valid(case, range(9, 26)).values()))
     found = sonnx_ort.conform(model, rounding=True, measure=False)
     onnx.checker.check_model(found.model, full_check=True)
     assert all(reason for _, reason in found.remaining)
 
 
-@pytest.mark.parametrize("opset", [20, 21, 22, 23, 24, 25])
-@pytest.mark.parametrize("operator", sorted({case.node for case in CASES + BY_FUNCTION}))
-def test_every_later_version_is_written_as_well(operator: str, opset: int) -> None:
+EARLY = re.compile(r"A = (Reduce\w+ <axes|DFT <axis|MeanVarianceNormalization|STFT)")
+"""Forms that version 20 has no more: what were attributes are inputs.
+
+MeanVarianceNormalization and STFT are there, but inference of onnx gives an error or a false size.
+"""
+
+NODES = sorted({case.node for case in CASES + BY_FUNCTION})
+
+
+@pytest.mark.parametrize("operator", [node for node in NODES if not EARLY.match(node)])
+def test_every_later_version_is_written_as_well(operator: str) -> None:
     case = next(case for case in CASES + BY_FUNCTION if case.node == operator)
-    if opset < max(case.opsets):
-        pytest.skip("a later version is tried with numbers")
-    assert reasons(valid(case, opset), rounding=True, measure=False) == {}
+    models = valid(case, range(max(20, *case.opsets), 26))
+    assert models
+    found = {opset: reasons(model, rounding=True, measure=False) for opset, model in models.items()}
+    assert found == {opset: {} for opset in models}
 
 
 @pytest.mark.parametrize("operator", sorted(SAME_SINCE))

@@ -41,7 +41,7 @@ LEARNED = [
     learned("Scaler", "offset = [1.0], scale = [0.5]", "n,3"),
     learned("Scaler", "offset = [1.0], scale = [0.5]", "n,3", dtypes=("double", "int64"),
         near=1e-6),
-    learned("Binarizer", "threshold = 0.5", "n,2", near=1e-30),
+    learned("Binarizer", "threshold = 0.5", "n,2"),
     learned("Imputer", "imputed_value_int64s = [5], replaced_value_int64 = 3", "n,2",
         dtypes=("int64",), result="int64[a,b]"),
     learned("Imputer", "imputed_value_floats = [5.0, 6.0], replaced_value_float = 1.0", "n,2",
