@@ -15,6 +15,6 @@ them again. Python and onnx are all that the kernel needs.
     bounds       intervals of integers
     types        the types of results, from the schemas of operators
     catalog      the shapes of element-wise results, and all operators with rules
-    intervals    the ranges of floats of results, by operator; interval_functions, interval_sums
-                 and interval_layout have some of them
+    intervals    the ranges of floats of results, by operator; interval_functions, interval_sums,
+                 interval_recurrent and interval_layout have some of them
 """

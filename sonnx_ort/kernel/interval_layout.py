@@ -1,6 +1,6 @@
 """Intervals of operators that reorder, select or repeat elements, and of layers of networks.
 
-The layers are normalization, shares and recurrence. At the end stand all operators whose float
+The layers are normalization and shares. At the end stand all operators whose float
 results have intervals. Each rule is tested against the kernels of ONNX Runtime:
 `tests/soundness/test_interval_rules.py`.
 """
@@ -14,12 +14,13 @@ from .arithmetic import SLACK, Terms
 from .bounds import require_counted
 from .catalog import require_verified
 from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
-from .interval_sums import SUMS, finite_weights
+from .interval_recurrent import gated_unit, long_short_term_memory
+from .interval_sums import SUMS
 from .intervals import element_count, float_attribute, format_of, hull, of_elements, operand
 from .layout import require_written
 from .node import FLOATS, Node
 from .ranges import ANYTHING, Interval
-from .sizes import Rejected, bounds_of_size, from_the_front, require
+from .sizes import Rejected, from_the_front, require
 
 
 def _rank(node: Node, index: int = 0) -> int | None:
@@ -235,58 +236,10 @@ def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
     return [kind.difference(below, Interval.of(-share, math.log(count) + share))]
 
 
-def _recurrent(node: Node) -> Sequence[Interval | None]:
-    """LSTM and GRU with their own functions: states are products of shares and of tangents."""
-    plain = node.attribute("activations") is None and not node.given(7)
-    require(plain and not node.attribute("layout", 0), "its functions are not verified")
-    require(node.attribute("clip", 1.0) > 0, "it clips to no interval")
-    x, hidden = operand(node, 0).uniform, node.attribute("hidden_size")
-    require(not x.infinite, "an operand may be infinite")
-    steps = bounds_of_size(node.shape(0)[0])
-    count = _MOST_STEPS + 1 if steps is None else steps.upper
-    rounding = _OF_GATES + SLACK * format_of(node).unit * count
-    start = operand(node, 5).uniform if node.given(5) else ZERO
-    largest = float(hull([start, ONE]).magnitude) * (1 + rounding)
-    state = Interval.of(-largest, largest, nan=start.nan)
-    reached = float(x.magnitude) * _largest_sum(node, 1) + largest * _largest_sum(node, 2)
-    if node.given(3):
-        bias = operand(node, 3)
-        require(not bias.nan, "a bias may be NaN")
-        reached += 2 * float(bias.magnitude.max())
-    require(hidden and reached * (1 + rounding) < _LARGEST_GATE, "a gate may be infinite")
-    cell = operand(node, 6).uniform if node.given(6) else ZERO
-    require(not cell.infinite, "the cell may be infinite")
-    if count > _MOST_STEPS:
-        require(node.op_type == "LSTM", "it has too many steps")
-        return [state]
-    if steps is None or steps.lower < 1:
-        # Without a step kernels leave the last states unwritten.
-        return [state]
-    content = (float(cell.magnitude) + count) * (1 + rounding)
-    return [state, state, Interval.of(-content, content)][: node.results]
-
-
-def _largest_sum(node: Node, index: int) -> float:
-    """The largest sum of magnitudes along the last of three axes of an operand."""
-    weights = node.weights(index)
-    if weights is not None:
-        return float(np.abs(finite_weights(weights)).sum(axis=2, dtype=np.float64).max())
-    x = operand(node, index)
-    require(not x.nan, "a weight may be NaN")
-    return float(x.magnitude.max()) * element_count(node, index, [2]).upper
-
-
-_OF_GATES = 2.0**-7
-"""How far states may be away from exact ones, as a share."""
-
-_LARGEST_GATE = 1e30
-_MOST_STEPS = 1 << 14
-
-
 LAYERS: Mapping[str, IntervalRule] = {
     "BatchNormalization": _normalized_by_constants,
-    "GRU": _recurrent,
-    "LSTM": _recurrent,
+    "GRU": gated_unit,
+    "LSTM": long_short_term_memory,
     "LogSoftmax": _logarithms_of_shares,
     "Softmax": _shares,
 }

@@ -7,7 +7,9 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+import sonnx_ort
 from models.example import same_elements
+from sonnx_ort.profile.rule import Status
 from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
 from support.sessions import LEVELS, quiet
@@ -93,6 +95,15 @@ def test_inputs_that_are_left_out_together_are_given_with_the_same_bits(
 ) -> None:
     model = lstm(*SAFE, length=length, batch=batch)
     require_fixed(model, *runs(length, batch))
+
+
+@pytest.mark.parametrize("left_out", [(), SAFE], ids=["all inputs given", "inputs left out"])
+def test_conformed_lstm_is_proved_finite_within_the_range_of_its_input(left_out: list[str]) -> None:
+    within = sonnx_ort.Contract((sonnx_ort.ValueContract("X", (-4, 4)),))
+    after = conformed(lstm(*left_out))
+    report = sonnx_ort.check(after, operators="Graph.finite_values", contract=within)
+    found = [o.status for o in report.obligations if o.rule.id == "Graph.finite"]
+    assert found == [Status.PROVED] * 3
 
 
 def test_without_a_bias_a_state_that_is_nan_stays_so() -> None:

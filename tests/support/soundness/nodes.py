@@ -214,13 +214,34 @@ def recurrent(make: Maker) -> Made:
         make.array([count, gates * hidden, features], "float32"),
         make.array([count, gates * hidden, hidden], "float32"),
     ]
-    if make.maybe(0.3):
-        bias = make.array([count, 2 * gates * hidden], "float32") if make.maybe() else None
-        inputs += [bias, None, make.array([count, batch, hidden], "float32")]
-    attributes = {"hidden_size": hidden, "direction": direction}
+    if make.maybe():
+        lengths = np.array([make.rng.randint(0, steps) for _ in range(batch)], np.int32)
+        state = [count, batch, hidden]
+        others = [make.array([count, 2 * gates * hidden], "float32"), lengths]
+        others += [make.array(state, "float32") for _ in range(2 if gates == 4 else 1)]
+        if gates == 4:
+            others.append(make.array([count, 3 * hidden], "float32"))
+        inputs += [each if make.maybe(0.7) else None for each in others]
+    attributes: Attributes = {"hidden_size": hidden, "direction": direction}
+    if make.maybe():
+        known = _FUNCTIONS[make.operator]
+        attributes["activations"] = [n for _ in range(count) for n in make.rng.choice(known)]
+    if make.maybe(0.2):
+        attributes["clip"] = make.rng.choice([0.1, 1.0, 9.0])
+    flag = {"GRU": "linear_before_reset", "LSTM": "input_forget"}.get(make.operator)
+    if flag and make.maybe(0.3):
+        attributes[flag] = 1
     if make.maybe(0.1):
         attributes["layout"] = 1
     return inputs, attributes, make.rng.randint(1, 3 if make.operator == "LSTM" else 2)
+
+
+_FUNCTIONS = {
+    "GRU": [["Sigmoid", "Tanh"]],
+    "LSTM": [["Sigmoid", "Tanh", "Tanh"], ["Relu", "Tanh", "Tanh"]],
+    "RNN": [["Tanh"]],
+}
+"""What a direction computes with, of which something is known."""
 
 
 def spectrum(make: Maker) -> Made:
