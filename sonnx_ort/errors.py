@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sonnx_ort.remedies import Advice, joined
 from sonnx_ort.terms.text import printable as printable  # noqa: PLC0414 - others import it here
 
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -50,6 +51,11 @@ def to_html(text: str) -> str:
     return escape(printable(text))
 
 
+def printable_advice(text: str) -> str:
+    """A printable text, which is advice if the text is."""
+    return text.with_texts(printable) if isinstance(text, Advice) else printable(text)
+
+
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
@@ -60,11 +66,16 @@ class SonnxError(Exception):
     """
 
     def __init__(self, *lines: str) -> None:
-        super().__init__(*map(printable, lines))
+        super().__init__(*map(printable_advice, lines))
 
     def __str__(self) -> str:
         """The message."""
         return "\n".join(self.args)
+
+    @property
+    def advice(self) -> Advice:
+        """The message, which knows the options that it names."""
+        return joined("\n", self.args)
 
     def _repr_html_(self) -> str:
         """Show the message in a notebook."""

@@ -17,6 +17,7 @@ import onnx
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.remedies import Advice, Remedy
 
 STANDARD_OUTPUT = Path("-")
 """Stands for standard output, in the place of a file to write."""
@@ -98,7 +99,9 @@ def refuse_inputs(target: Path, inputs: Iterable[Path], remedy: str = "name anot
     for path in inputs:
         if same_file(target, path):
             raise SonnxError(
-                f"'{target}' cannot be written: it would replace the input '{path}'; {remedy}"
+                Advice(
+                    f"'{target}' cannot be written: it would replace the input '{path}'; ", remedy
+                )
             )
 
 
@@ -141,7 +144,7 @@ def refuse_source(target: Path, source: Path, proto: onnx.ModelProto, *, force: 
     """
     refuse_external_data(target, source, proto)
     if not force:
-        remedy = "name another file, or add force=True"
+        remedy = Advice("name another file, or add ", Remedy("force"))
         refuse_inputs(target, [source], remedy)
 
 

@@ -20,6 +20,7 @@ from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
+from sonnx_ort.remedies import Advice, Option
 
 DEFAULT: Final = "default"
 """The name of the operators that are enforced by default."""
@@ -73,8 +74,11 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
         raise SonnxError(
-            f"operators={operators!r} is not a list of names; choose '{DEFAULT}', '{ELEMENTWISE}' "
-            f"or '{PROFILE}'"
+            Advice(
+                Option("operators"),
+                f"{operators!r} is not a list of names; choose '{DEFAULT}', '{ELEMENTWISE}' or "
+                f"'{PROFILE}'",
+            )
         )
     chosen, left_out = {BROADCAST.name}, set[str]()
     for name in (str(name).strip() for name in names):

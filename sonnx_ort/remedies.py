@@ -4,8 +4,9 @@ A sentence that advises an option is an `Advice`: a text for readers of Python, 
 options stand in it, and so can name those of the command instead.
 """
 
+import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +18,38 @@ None is a value that a person has to choose."""
 _CHOSEN = "VALUE"
 """What stands in the place of a value that a person has to choose."""
 
-_COMMAND_NAMES: Mapping[str, str] = MappingProxyType({"assume_shapes": "--assume-shape"})
+_COMMAND_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "assume_shapes": "--assume-shape",
+        "input_shapes": "--input-shape",
+        "inputs": "--input",
+        "sizes": "--size",
+    }
+)
 """The options of the command that are named otherwise than those of the functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option as such, for which a sentence names no value.
+
+    Attributes:
+        name: Its name as an argument of a function, such as "input_shapes".
+        command: The command's option, if its name does not follow from that.
+    """
+
+    name: str
+    command: str = ""
+
+    @property
+    def in_command(self) -> str:
+        """Its name for the command."""
+        return self.command or _COMMAND_NAMES.get(self.name) or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def in_python(self) -> str:
+        """Its name for a function."""
+        return f"{self.name}="
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +69,7 @@ class Remedy:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that give it to the command."""
-        option = _COMMAND_NAMES.get(self.option) or f"--{self.option.replace('_', '-')}"
+        option = Option(self.option).in_command
         if self.value is True and not self.name:
             return (option,)
         return option, f"{self.name}={self._text}" if self.name else self._text
@@ -51,7 +82,15 @@ class Remedy:
     @property
     def in_python(self) -> str:
         """How it is given to a function."""
-        value = _CHOSEN if self.value is None else repr(self.value)
+        match self.value:
+            case None:
+                value = _CHOSEN
+            case str(text):
+                value = json.dumps(text, ensure_ascii=False)
+            case float(number):
+                value = _short(number)
+            case other:
+                value = repr(other)
         if self.name:
             value = f"{{{self.name!r}: {value}}}"
         return f"{self.option}={value}"
@@ -65,6 +104,8 @@ class Remedy:
                 return _CHOSEN
             case tuple():
                 return ",".join(map(str, self.value))
+            case float(number):
+                return _short(number)
             case _:
                 return str(self.value)
 
@@ -80,6 +121,16 @@ def arguments_of(remedies: Iterable[Remedy]) -> dict[str, Any]:
     return found
 
 
+def _short(number: float) -> str:
+    """A number as people write it, with all of its digits."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
+Part = str | Option | Remedy
+"""What a text is joined of: other texts and options."""
+
+
 class Advice(str):
     """A text that may advise options; as a string it names those of the functions.
 
@@ -87,9 +138,9 @@ class Advice(str):
         parts: The text between the options, and the options, in their order.
     """
 
-    parts: tuple[str | Remedy, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: str | Remedy) -> "Advice":
+    def __new__(cls, *parts: Part) -> "Advice":
         """Join texts, other advice and options."""
         flat = tuple(_flat(parts))
         texts = (part if isinstance(part, str) else part.in_python for part in flat)
@@ -107,16 +158,30 @@ class Advice(str):
         """The text with the options of the command."""
         return "".join(part if isinstance(part, str) else part.in_command for part in self.parts)
 
+    def with_texts(self, changed: Callable[[str], str]) -> "Advice":
+        """The same advice, with each text between the options changed."""
+        return Advice(*(changed(part) if isinstance(part, str) else part for part in self.parts))
+
+
+def in_command(text: str) -> str:
+    """A text with the options of the command, if it is advice; any other text as it is."""
+    return text.in_command if isinstance(text, Advice) else text
+
 
 def listed(remedies: Iterable[Remedy]) -> Advice:
     """Options one after the other."""
-    parts: list[str | Remedy] = []
-    for each in remedies:
-        parts += [" ", each] if parts else [each]
-    return Advice(*parts)
+    return joined(" ", remedies)
 
 
-def _flat(parts: Iterable[str | Remedy]) -> Iterator[str | Remedy]:
+def joined(separator: str, parts: Iterable[Part]) -> Advice:
+    """Texts and options with a separator in between."""
+    between: list[Part] = []
+    for each in parts:
+        between += [separator, each] if between else [each]
+    return Advice(*between)
+
+
+def _flat(parts: Iterable[Part]) -> Iterator[Part]:
     for part in parts:
         if isinstance(part, Advice):
             yield from part.parts

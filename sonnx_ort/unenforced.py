@@ -4,6 +4,7 @@ import warnings
 
 from sonnx_ort.options import DEFAULT, PROFILE
 from sonnx_ort.pipeline import Enforced
+from sonnx_ort.remedies import Advice, Remedy
 
 _NAMED = 3
 """So many operators are named at most."""
@@ -27,7 +28,12 @@ def warn_of_unenforced(enforced: Enforced) -> None:
     have = "1 node of" if nodes == 1 else f"{nodes:,} nodes of"
     verb = "has" if nodes == 1 else "have"
     warnings.warn(
-        f'{have} {listed} {verb} rules that are not enforced: operators="{PROFILE}" enforces them, '
-        f'operators="{DEFAULT}" leaves them',
+        Advice(
+            f"{have} {listed} {verb} rules that are not enforced: ",
+            Remedy("operators", PROFILE),
+            " enforces them, ",
+            Remedy("operators", DEFAULT),
+            " leaves them",
+        ),
         stacklevel=4,
     )

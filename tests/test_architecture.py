@@ -18,12 +18,12 @@ ROOMS = """
 kernel:
 progress:
 deferred_sympy:
-errors: terms
+errors: remedies terms
 remedies:
 arguments: errors
 versions:
 terms: kernel
-profile: kernel terms
+profile: kernel remedies terms
 guards: kernel profile terms
 checker: guards kernel profile terms
 oracle: kernel profile
@@ -32,27 +32,28 @@ custom_ops: errors profile terms
 backends: arguments custom_ops errors
 loading: errors kernel profile reading
 models: errors profile terms
-files: errors loading
+files: errors loading remedies
 value_files: errors files
 knowledge: custom_ops errors kernel loading profile terms
-obligations: arguments errors kernel knowledge loading profile progress reading terms versions
+obligations: arguments errors kernel knowledge loading profile progress reading remedies terms
+    versions
 conforming: errors kernel knowledge loading obligations profile progress remedies terms
-options: arguments backends errors obligations profile
+options: arguments backends errors obligations profile remedies
 certificates: checker errors kernel loading obligations profile progress terms
 enforcing: backends certificates custom_ops errors guards kernel knowledge loading obligations
     options profile terms
-unenforced: options pipeline
+unenforced: options pipeline remedies
 pipeline: backends certificates conforming enforcing errors loading obligations options profile
 evidence: arguments certificates checker conforming errors files loading obligations options
-    pipeline profile reading versions
+    pipeline profile reading remedies versions
 api: arguments backends errors evidence files loading obligations options pipeline profile
     unenforced
 file_api: api arguments backends certificates errors evidence files loading obligations options
     pipeline profile unenforced
 runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
-    profile terms unenforced
+    profile remedies terms unenforced
 comparing: api arguments backends custom_ops enforcing errors files guards kernel loading models
-    obligations options oracle pipeline profile progress runtime terms value_files
+    obligations options oracle pipeline profile progress remedies runtime terms value_files
 suite: backends comparing errors files kernel oracle profile reading runtime terms versions
 demonstration: backends errors models obligations runtime
 installation: backends comparing custom_ops demonstration errors evidence models profile
@@ -61,7 +62,7 @@ assumptions: errors loading obligations profile runtime terms
 proposing: comparing conforming profile remedies runtime
 conformity: arguments assumptions backends comparing conforming errors files kernel loading
     obligations options pipeline profile proposing remedies runtime
-envelope: arguments comparing errors kernel knowledge loading obligations profile terms
+envelope: arguments comparing errors kernel knowledge loading obligations profile remedies terms
     value_files
 reporting: backends comparing conforming conformity enforcing errors evidence kernel loading
     obligations options oracle pipeline profile remedies suite terms
@@ -80,7 +81,7 @@ ANNEXES = set(
     re.findall(
         r"\w+",
         "assumptions certificates checker cli comparing conforming conformity demonstration "
-        "envelope evidence file_api installation models oracle proposing remedies reporting suite "
+        "envelope evidence file_api installation models oracle proposing reporting suite "
         "value_files",
     )
 )

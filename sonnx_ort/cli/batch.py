@@ -229,6 +229,6 @@ def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
         else:
             report = check(source, wanted.choices, forecast=wanted.forecast)
     except SonnxError as error:
-        return CheckedModel(name, None, str(error))
+        return CheckedModel(name, None, error.advice.in_command)
     report = replace(report, settings=wanted.settings, contract_file=wanted.contract_file)
     return CheckedModel(name, report, graph=graph)

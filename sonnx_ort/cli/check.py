@@ -34,7 +34,7 @@ from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.reporting.checked_models import Check, FailOn
-from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
+from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_command
 from sonnx_ort.reporting.next_steps import GivenOptions
 from sonnx_ort.reporting.text_report import overviews, statistics, text_reports
 from sonnx_ort.reporting.viewers import annotated
@@ -152,7 +152,7 @@ def check(
         model, found = _only(done, "--annotate")
         made = annotated(read(model).proto, found)
         write_model(made, made.SerializeToString(), model, annotate, Transfer.COPY)
-    done = check_in_commands(done)
+    done = check_in_command(done)
     text = statistics if by_rule else text_reports if detail else overviews
     written_as = WRITERS[report_format]
     write_report(

@@ -13,9 +13,9 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
 from sonnx_ort.files import is_standard_output, write_text
 from sonnx_ort.obligations.report import ModelRejected, Report
+from sonnx_ort.remedies import Advice, in_command
 from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
-from sonnx_ort.reporting.verdict import in_commands
 
 STANDARD = "-"
 """The name of standard input and output instead of a file."""
@@ -80,7 +80,8 @@ def _leave(error: Exception, status: ExitStatus) -> NoReturn:
 
 
 def _say_error(error: Exception) -> None:
-    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
+    text = error.advice if isinstance(error, SonnxError) else str(error)
+    say(Advice("sonnx-ort: ", text), err=True)
 
 
 def say_next(command: str, *written: Path | None, err: bool = False) -> None:
@@ -97,7 +98,7 @@ def say_next(command: str, *written: Path | None, err: bool = False) -> None:
 
 
 def say(text: str, *written: Path | None, err: bool = False, whole: bool = False) -> None:
-    """Write lines for people: the options in them are the command's.
+    """Write lines for people; advice names the options of the command.
 
     What a terminal would obey is escaped.
 
@@ -108,7 +109,7 @@ def say(text: str, *written: Path | None, err: bool = False, whole: bool = False
         whole: Whether lines stay whole that are longer than the terminal is wide.
     """
     err = err or any(map(is_standard_output, written))
-    lines = printable_lines(in_commands(text))
+    lines = printable_lines(in_command(text))
     # What another program reads keeps its lines.
     shown = (sys.stderr if err else sys.stdout).isatty()
     typer.echo(fitted(lines) if shown and not whole else lines, err=err)

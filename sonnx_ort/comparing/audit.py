@@ -52,6 +52,7 @@ from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
 from sonnx_ort.progress import followed
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 
@@ -69,7 +70,7 @@ class Audit:
         seed: The seed of the inputs that were not given; None if all were.
         random: The dtypes and shapes of these inputs.
         open_sizes: The sizes of theirs that were chosen, by name or axis.
-        note: A sentence on these sizes; empty if there are none.
+        note: These sizes, and how others are set; empty if there are none.
         not_run: The nodes in bodies that the run did not reach.
         unlike: The outputs for which the observed run gave other bits than the run itself.
         outputs: Where the exact results over the reals lie, if that was asked for.
@@ -181,7 +182,13 @@ def audit(  # noqa: PLR0913 - one for each choice
             or errors.
     """
     if samples is not None and samples < 1:
-        raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
+        raise SonnxError(
+            Advice(
+                Remedy("samples", samples),
+                " is too few; choose 1 or more, or ",
+                Remedy("exhaustive"),
+            )
+        )
     require_seed(seed)
     sampling = Sampling(seed, None if exhaustive else samples)
     source = read(model)
@@ -252,7 +259,8 @@ def _sizes_named(made: Inputs) -> Iterator[None]:
     except SonnxError as error:
         if made.able or isinstance(error, BackendUnavailable | LimitExceeded):
             raise
-        raise SonnxError(f"{error}; {made.note}") from error
+        *lines, last = error.args
+        raise SonnxError(*lines, Advice(last, "; open sizes: ", made.note)) from error
 
 
 def _digest(array: Array) -> str:

@@ -28,6 +28,7 @@ from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
+from sonnx_ort.remedies import Advice, Option
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 from sonnx_ort.terms.language import finite_numbers
 
@@ -86,11 +87,16 @@ class Measured:
 
     def __str__(self) -> str:
         """The runs, or why there was none."""
+        return str(self.in_words)
+
+    @property
+    def in_words(self) -> Advice:
+        """The runs, or why there was none."""
         if self.reason:
-            return f"not measured: {self.reason}"
+            return Advice("not measured: ", self.reason)
         listed = ", ".join(f"{count} {kind}" for kind, count in self.runs.items() if count)
         count = sum(self.runs.values())
-        return f"measured over {count} {'run' if count == 1 else 'runs'}: {listed}"
+        return Advice(f"measured over {count} {'run' if count == 1 else 'runs'}: {listed}")
 
     def to_json(self) -> str:
         """The text for the metadata of the changed model."""
@@ -153,13 +159,17 @@ def measure(  # noqa: PLR0913 - both models, and each thing that is said of thei
                 found.add(before, after)
                 runs[kind] = runs.get(kind, 0) + 1
     except SonnxError as error:
-        reason = reason or str(error)
+        reason = reason or error.advice
     return Measured(found.all, runs, seed) if runs else Measured((), runs, seed, reason)
 
 
 def _unable(kind: str, failed: Failed) -> str:
-    hint = "; give inputs with --input NAME=FILE.npy or --data FOLDER" if kind == "random" else ""
-    return f"the original model fails on {kind} inputs ({failed.reason}){hint}"
+    said = Advice(f"the original model fails on {kind} inputs (", failed.reason, ")")
+    if kind != "random":
+        return said
+    return Advice(
+        said, "; give inputs with ", Option("inputs"), " or ", Option("samples", "--data")
+    )
 
 
 def _require_fitting(model: ReadModel, given: Mapping[str, Any]) -> None:

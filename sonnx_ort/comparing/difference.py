@@ -35,6 +35,7 @@ from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.oracle.results import apart, places
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.remedies import Advice, Option, Remedy
 from sonnx_ort.terms.operand import first_index
 
 
@@ -72,7 +73,11 @@ class Tolerance:
         """Check that there is something to tolerate."""
         if self.measure is Measure.BITS and self.most:
             raise SonnxError(
-                f"tolerance={self.most:g}: bits are the same or not; name another measure="
+                Advice(
+                    Remedy("tolerance", self.most),
+                    ": bits are the same or not; name another ",
+                    Option("measure"),
+                )
             )
 
 

@@ -16,6 +16,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.report import ModelRejected
 from sonnx_ort.profile.contract import Contract
+from sonnx_ort.remedies import Advice
 from sonnx_ort.runtime.feeds import GraphInput, as_declared, run_on_values
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL
@@ -74,7 +75,7 @@ def _done(outcome: Any, model: Path, choices: Choices) -> Any:
         raise SonnxError("the model is rejected by a session, and not by rewrite")
     if isinstance(outcome, Failed):
         finding = "; `sonnx-ort reduce --dies` finds the node that ends it" if outcome.died else ""
-        raise SonnxError(f"the model does not run: {outcome.reason}{finding}")
+        raise SonnxError(Advice("the model does not run: ", outcome.reason, finding))
     return outcome
 
 

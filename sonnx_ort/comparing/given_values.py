@@ -13,6 +13,7 @@ from sonnx_ort.comparing.difference import same
 from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, IsolatedRuns
 from sonnx_ort.comparing.observing import Observation, Step, array_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.remedies import Advice, Option
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong
 from sonnx_ort.value_files import file_names, new_folder, place_of, read_value, write_value
 
@@ -61,8 +62,11 @@ class GivenValues(Observation):
         missing += [v.name for v in self.model.graph.output if v.name not in self._files]
         if missing:
             raise SonnxError(
-                f"there is no file for {_listed(missing)}; write '{self._names[missing[0]]}.npy' "
-                "with numpy.save, or give inputs with inputs="
+                Advice(
+                    f"there is no file for {_listed(missing)}; write "
+                    f"'{self._names[missing[0]]}.npy' with numpy.save, or give inputs with ",
+                    Option("inputs"),
+                )
             )
         if wrong := what_is_wrong(declared, found):
             raise SonnxError(*wrong.splitlines())

@@ -9,6 +9,7 @@ import numpy as np
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.contract import Contract, SizeContract
+from sonnx_ort.remedies import Advice, Option
 from sonnx_ort.runtime.feeds import GraphInput
 from sonnx_ort.terms.operand import format_shape
 
@@ -98,8 +99,12 @@ class InputShapes:
             if name not in known:
                 those = f"those that it names are {', '.join(known)}" if known else "it names none"
                 raise SonnxError(
-                    f"{option}: the model has no open size '{name}'{did_you_mean(name, known)}; "
-                    f"{those}; input_shapes= sets all of an input"
+                    Advice(
+                        f"{option}: the model has no open size "
+                        f"'{name}'{did_you_mean(name, known)}; {those}; ",
+                        Option("input_shapes"),
+                        " sets all of an input",
+                    )
                 )
             _require_size(size, option)
 
@@ -146,8 +151,11 @@ class InputShapes:
             shape = tuple(choice[size] if isinstance(size, str) else size for size in sizes)
         if math.prod(shape) > _MOST_ELEMENTS:
             raise SonnxError(
-                f"the input '{each.name}' would be of shape {format_shape(shape)}, which has more "
-                f"than {_MOST_ELEMENTS:,} elements; give smaller sizes= or input_shapes="
+                Advice(
+                    f"the input '{each.name}' would be of shape {format_shape(shape)}, which has "
+                    f"more than {_MOST_ELEMENTS:,} elements; give smaller ",
+                    *(Option("sizes"), " or ", Option("input_shapes")),
+                )
             )
         return shape
 
@@ -161,9 +169,13 @@ class InputShapes:
         if each.name in self._sizes.shapes:
             return
         if each.shape is None or each.dtype is None:
+            or_its_shape = (", or its shape with ", Option("input_shapes"))
             raise SonnxError(
-                f"the input '{each.name}' has no declared shape; give it with inputs="
-                + ("" if each.dtype is None else ", or its shape with input_shapes=")
+                Advice(
+                    f"the input '{each.name}' has no declared shape; give it with ",
+                    Option("inputs"),
+                    *(() if each.dtype is None else or_its_shape),
+                )
             )
         for axis, size in enumerate(each.shape):
             if _is_name(size):

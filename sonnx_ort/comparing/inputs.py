@@ -31,6 +31,7 @@ from sonnx_ort.profile.contract_rules import (
     contract_rule,
     shape_demands,
 )
+from sonnx_ort.remedies import Advice, Option, Remedy
 from sonnx_ort.runtime.feeds import (
     GraphInput,
     as_tensors,
@@ -131,17 +132,19 @@ class Inputs:
 
     @property
     def note(self) -> str:
-        """A sentence on the sizes that were chosen; empty if none was."""
+        """The open sizes that were chosen, and how others are; empty if none was."""
         if not self.chosen:
             return ""
         sizes = ", ".join(f"{name} = {size}" for name, size in self.chosen.items())
-        why = "the model runs with these; sizes= and input_shapes= set others"
+        named, whole = Option("sizes"), Option("input_shapes")
+        why = Advice("the model runs with these; ", named, " and ", whole, " set others")
         if not self.able:
-            why = (
-                "the model does not run with these, nor with others that were tried; set them with "
-                "sizes= or input_shapes="
+            why = Advice(
+                "the model does not run with these, nor with others that were tried; set them "
+                "with ",
+                *(named, " or ", whole),
             )
-        return f"open sizes: {sizes} ({why})"
+        return Advice(f"{sizes} (", why, ")")
 
 
 def require_seed(seed: int) -> None:
@@ -151,7 +154,7 @@ def require_seed(seed: int) -> None:
         SonnxError: It is negative.
     """
     if seed < 0:
-        raise SonnxError(f"seed={seed} is negative; give a number of 0 or more")
+        raise SonnxError(Advice(Remedy("seed", seed), " is negative; give a number of 0 or more"))
 
 
 def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inputs
@@ -220,9 +223,11 @@ def _require_room(name: str, shape: Sequence[int], limits: Limits) -> None:
     needed = math.prod(shape) * _BYTES_OF_ELEMENT
     if needed > limits.bytes:
         raise SonnxError(
-            f"a random input '{name}' of shape {tuple(shape)} takes more than "
-            f"{limits.bytes / 1e6:.0f} MB of memory; choose smaller sizes with sizes= or "
-            "input_shapes="
+            Advice(
+                f"a random input '{name}' of shape {tuple(shape)} takes more than "
+                f"{limits.bytes / 1e6:.0f} MB of memory; choose smaller sizes with ",
+                *(Option("sizes"), " or ", Option("input_shapes")),
+            )
         )
 
 
@@ -266,7 +271,7 @@ def require_within(
             raise SonnxError(
                 f"the input '{names[0]}' breaks {rule.id}: {violation.reason}",
                 f"the rule: {rule.sentence}",
-                f"to fix it: {requirement.example.remedy}",
+                Advice("to fix it: ", requirement.example.remedy),
             )
 
 
@@ -316,8 +321,10 @@ def _random(
             return np.asarray(drawn).astype(dtype)
         case _:
             raise SonnxError(
-                f"no random tensor can be made for the input '{declared.name}'; give it with "
-                "inputs="
+                Advice(
+                    f"no random tensor can be made for the input '{declared.name}'; give it with ",
+                    Option("inputs"),
+                )
             )
 
 

@@ -26,6 +26,7 @@ from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
+from sonnx_ort.remedies import Advice
 from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.runtime.registration import prepare
@@ -231,7 +232,7 @@ class IsolatedRuns:
         except (EOFError, ConnectionError, pickle.UnpicklingError):
             death = _death(self._end())
             if watched.exceeded:
-                raise LimitExceeded(f"a run of the model {watched.exceeded}") from None
+                raise LimitExceeded(Advice("a run of the model ", watched.exceeded)) from None
             return death
         if isinstance(done, BackendUnavailable):
             raise done
@@ -289,9 +290,10 @@ def serve() -> None:
 def _result(function: Callable[..., Any], *arguments: object) -> Any:
     try:
         return function(*arguments)
+    except SonnxError as error:
+        return Failed(error.advice)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
-        kind = "" if isinstance(error, SonnxError) else f"{type(error).__name__}: "
-        return Failed(f"{kind}{error}")
+        return Failed(f"{type(error).__name__}: {error}")
 
 
 def _attempted(function: Callable[..., Any], *arguments: object) -> Any:

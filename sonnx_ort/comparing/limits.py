@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.remedies import Advice, Remedy
 
 SECONDS = 60
 """How long a run may take if nobody says otherwise, with the start of its session."""
@@ -52,13 +53,19 @@ class Limits:
         """
         if not 0 < self.seconds < math.inf:
             raise SonnxError(
-                f"time_limit={self.seconds:g} is no limit; give seconds above 0, such as "
-                f"time_limit={SECONDS}"
+                Advice(
+                    Remedy("time_limit", self.seconds),
+                    " is no limit; give seconds above 0, such as ",
+                    Remedy("time_limit", SECONDS),
+                )
             )
         if self.megabytes is not None and self.megabytes < 1:
             raise SonnxError(
-                f"memory_limit={self.megabytes} is no limit; give MB of 1 or more, such as "
-                "memory_limit=8000"
+                Advice(
+                    Remedy("memory_limit", self.megabytes),
+                    " is no limit; give MB of 1 or more, such as ",
+                    Remedy("memory_limit", 8000),
+                )
             )
 
     @property
@@ -100,15 +107,19 @@ class Watched:
         while not self.exceeded:
             left = end - time.monotonic()
             if left <= 0:
-                more = f"time_limit={math.ceil(limits.seconds * 10)}"
-                self.exceeded = f"takes longer than {limits.seconds:g} s; {more} allows more"
+                more = Remedy("time_limit", math.ceil(limits.seconds * 10))
+                self.exceeded = _exceeded(f"longer than {limits.seconds:g} s", more)
             elif _memory(self._process.pid) > most:
                 megabytes = most / _MEGABYTE
-                more = f"memory_limit={math.ceil(megabytes * 2)}"
-                self.exceeded = f"takes more than {megabytes:.0f} MB of memory; {more} allows more"
+                more = Remedy("memory_limit", math.ceil(megabytes * 2))
+                self.exceeded = _exceeded(f"more than {megabytes:.0f} MB of memory", more)
             elif self._done.wait(min(left, _BETWEEN)):
                 return
         self._process.kill()
+
+
+def _exceeded(limit: str, more: Remedy) -> Advice:
+    return Advice(f"takes {limit}; ", more, " allows more")
 
 
 def _memory(process: int) -> int:

@@ -23,6 +23,7 @@ from sonnx_ort.comparing.difference import differing, same
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results, Settings
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
+from sonnx_ort.remedies import Advice
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
 
@@ -167,7 +168,7 @@ class ObservedGraph(Observation):
     @staticmethod
     def _require(outcome: Outcome) -> Results:
         if isinstance(outcome, Failed):
-            raise SonnxError(f"the model does not run: {outcome.reason}")
+            raise SonnxError(Advice("the model does not run: ", outcome.reason))
         return outcome
 
     def _optimized(self, model: onnx.ModelProto) -> onnx.ModelProto:

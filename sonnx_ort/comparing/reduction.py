@@ -50,6 +50,7 @@ from sonnx_ort.options import PROFILE, OperatorsChoice
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+from sonnx_ort.remedies import Advice, Option, joined
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL, temporary_folder
@@ -172,9 +173,14 @@ def reduce(  # noqa: PLR0913 - one for each choice
         given = zip(questions, (violates, refused, dies, differs, outside, check), strict=True)
         asked = [name for name, value in given if value not in (None, False)]
         if len(asked) != 1:
+            *first, last = questions
             raise SonnxError(
-                "ask for one thing that the smaller model still has to show: violates=, refused=, "
-                "dies=, differs=, outside= or check="
+                Advice(
+                    "ask for one thing that the smaller model still has to show: ",
+                    joined(", ", map(Option, first)),
+                    " or ",
+                    Option(last),
+                )
             )
         rules = frozenset() if violates is None else choose_rules(violates)
         if check is not None:
@@ -332,11 +338,21 @@ def _words(command: str) -> list[str]:
     except ValueError as error:
         reason = str(error)
         raise SonnxError(
-            f"the command of check= cannot be read: {reason[:1].lower()}{reason[1:]}: {command}; "
-            "end what it quotes, as in grep -q 'two words' {}"
+            Advice(
+                "the command of ",
+                Option("check"),
+                f" cannot be read: {reason[:1].lower()}{reason[1:]}: {command}; end what it "
+                "quotes, as in grep -q 'two words' {}",
+            )
         ) from error
     if not words:
-        raise SonnxError("the command of check= is empty; give one, such as python fails.py {}")
+        raise SonnxError(
+            Advice(
+                "the command of ",
+                Option("check"),
+                " is empty; give one, such as python fails.py {}",
+            )
+        )
     return words
 
 
@@ -358,7 +374,9 @@ def _status(line: Sequence[str], seconds: float) -> int | None:
             line, stdin=silent, stdout=silent, stderr=silent, start_new_session=True
         )
     except (OSError, ValueError) as error:
-        raise SonnxError(f"the command of check= cannot be run: {error}") from error
+        raise SonnxError(
+            Advice("the command of ", Option("check"), f" cannot be run: {error}")
+        ) from error
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:

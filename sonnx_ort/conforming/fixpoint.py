@@ -65,7 +65,7 @@ from sonnx_ort.profile.graph import (
     UNREAD,
 )
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.remedies import Advice, Remedy
+from sonnx_ort.remedies import Advice, Option, Remedy
 
 _MOST_ROUNDS = 20
 """More rounds than changes can need one after the other."""
@@ -389,7 +389,7 @@ def _leaves_out_output(obligation: Obligation) -> bool:
 
 
 def _without_end() -> SonnxError:
-    return SonnxError("the changes do not end; exclude some rules with ignore=")
+    return SonnxError(Advice("the changes do not end; exclude some rules with ", Option("ignore")))
 
 
 def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]) -> None:

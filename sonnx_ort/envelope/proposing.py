@@ -46,6 +46,7 @@ from sonnx_ort.profile.contract import (
 )
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.value_files import read_samples
 
 _GROWN = 4.0
@@ -87,7 +88,13 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         SonnxError: A sample cannot be read or run, or the contract does not fit the model.
     """
     if not 0 <= margin <= sys.float_info.max:
-        raise SonnxError(f"margin={margin} is no share; give a number of 0 or more, such as 0.25")
+        raise SonnxError(
+            Advice(
+                Remedy("margin", margin),
+                " is no share; give a number of 0 or more, such as ",
+                Remedy("margin", 0.25),
+            )
+        )
     source = read(model)
     loaded = load_canonical(source, frozenset()).graph_model
     given = premises_of(source.proto).with_contract(read_contract(contract))

@@ -61,6 +61,7 @@ from sonnx_ort.pipeline import (
 )
 from sonnx_ort.profile.contract import contract_from_json
 from sonnx_ort.reading import json_of
+from sonnx_ort.remedies import Advice, Remedy
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any
@@ -209,7 +210,7 @@ class Verification:
             yield "this model is not in the record"
         else:
             yield f"this is the {self.recorded_as} model of the record"
-        yield from (f"differs: {difference}" for difference in self.differences)
+        yield from (Advice("differs: ", difference) for difference in self.differences)
         yield from (f"version: {version}" for version in self.versions)
         count = len(self.differences)
         yield "no difference" if self.kept else f"{count} difference{'' if count == 1 else 's'}"
@@ -269,9 +270,10 @@ def _mistaken(recorded_as: RecordedAs, *, original: bool) -> str:
     if original and recorded_as is RecordedAs.REWRITTEN:
         return "the model: it is the rewritten one, but the original is to be verified"
     if not original and recorded_as is RecordedAs.ORIGINAL:
-        return (
+        return Advice(
             "the model: it is the original, which enforces nothing; verify the rewritten model, or "
-            "add original=True"
+            "add ",
+            Remedy("original"),
         )
     return ""
 
@@ -286,7 +288,7 @@ def _differences(
     try:
         check_external_data(model.proto, model.folder)
     except InvalidModel as error:
-        yield str(error)
+        yield error.advice
         return
     found = model_files(path, model)
     yield from differing_files(recorded.files, found)
@@ -294,7 +296,7 @@ def _differences(
     try:
         today = analyse(path, model, choices, found.external)
     except SonnxError as error:
-        yield f"the model cannot be analyzed today: {error}"
+        yield Advice("the model cannot be analyzed today: ", error.advice)
         return
     yield from differing_obligations(recorded, today)
     yield from differing_surroundings(recorded, today)
@@ -311,7 +313,7 @@ def _differing_rewriting(
         proto = apply(plan(certified_if_asked_for(conformed))).to_proto()
         content = require_serializable(proto)
     except SonnxError as error:
-        yield f"the model cannot be rewritten today: {error}"
+        yield Advice("the model cannot be rewritten today: ", error.advice)
         return
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != recorded.files.sha256:

@@ -41,6 +41,7 @@ from sonnx_ort.profile.graph import (
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import contradict, format_shape
 
 _RANDOM = frozenset(
@@ -255,7 +256,9 @@ def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[
 
 _TO_GIVE = {
     "input": "give the input, such as a bias of zeros",
-    "output": "conform with name_outputs=True, which makes it an output of the model",
+    "output": Advice(
+        "conform with ", Remedy("name_outputs"), ", which makes it an output of the model"
+    ),
 }
 _TO_GIVE_IN_A_BODY = {
     **_TO_GIVE,

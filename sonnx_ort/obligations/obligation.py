@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from sonnx_ort.errors import printable
+from sonnx_ort.errors import printable, printable_advice
 from sonnx_ort.kernel.ranges import Range
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.operand import OpenSize, Operand
 from sonnx_ort.versions import version_of
 
@@ -55,7 +56,7 @@ class Obligation:
             the whole graph.
         operands: What is known about the node's inputs, or about the values the rule applies to.
         evidence: The reason for the status, as a clause.
-        hint: How to fix a violation, as a clause; empty otherwise.
+        hint: How to fix a violation, as a clause, which may be advice; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
         by_version: Whether it is proved only because of the installed version of onnxruntime.
         enforced: Whether `operators` selects its operator.
@@ -83,6 +84,13 @@ class Obligation:
     rounding: bool = False
 
     @property
+    def in_command(self) -> "Obligation":
+        """The same, with the options of the command in the hint."""
+        if not isinstance(self.hint, Advice):
+            return self
+        return replace(self, hint=self.hint.in_command)
+
+    @property
     def refused(self) -> bool:
         """Whether `rewrite` rejects the model for it without `operators` and waivers."""
         by_default = self.rule.id.partition(".")[0] in DEFAULT_OPERATORS
@@ -108,16 +116,23 @@ class Obligation:
 
     def __str__(self) -> str:
         """Format the obligation in lines: status, operands, rule, hint and waiver."""
-        lines = [
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The lines of the obligation, of which the first has no indentation; some are advice."""
+        first, *others = [
             f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
             *map(str, self.operands),
             f"the rule: {self.rule.sentence} ({self.rule.source})",
         ]
         if self.hint:
-            lines.append(f"to fix it: {self.hint}")
+            others.append(Advice("to fix it: ", self.hint))
         if self.waiver is not None:
-            lines.append(f"{self.waiver_standing} {self.waiver}")
-        return "\n    ".join(map(printable, lines))
+            others.append(f"{self.waiver_standing} {self.waiver}")
+        return [
+            printable(first),
+            *(printable_advice(Advice("    ", each)) for each in others),
+        ]
 
 
 def judged_for(obligation: Obligation, runtime: str | None) -> Obligation:

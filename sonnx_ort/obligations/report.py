@@ -22,6 +22,7 @@ from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.source import Basis
+from sonnx_ort.remedies import joined
 from sonnx_ort.terms.operand import Operand, has_known_sizes
 
 
@@ -348,6 +349,11 @@ class Report:
             new_violations=self.new_violations.of(chosen),
         )
 
+    @property
+    def in_command(self) -> "Report":
+        """The same report, with the options of the command in its remedies."""
+        return replace(self, obligations=tuple(each.in_command for each in self.obligations))
+
     def summary(self) -> str:
         """Summarize the report in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
@@ -445,13 +451,20 @@ class Report:
 
     def describe_violations(self) -> str:
         """List all violations, numbered, below a line with their count."""
+        return joined("\n", self.lines_of_violations())
+
+    def lines_of_violations(self) -> list[str]:
+        """The lines of `describe_violations`; some are advice."""
         nodes = len({(o.operator, o.node) for o in self.violations})
         head = (
             f"the model breaks the SONNX profile (edition {self.edition}): "
             f"{_counted(len(self.violations), 'violation')} at {_counted(nodes, 'node')}"
         )
-        lines = [f"{number}. {o}" for number, o in enumerate(self.violations, start=1)]
-        return "\n".join([head, *lines])
+        lines = [head]
+        for number, violation in enumerate(self.violations, start=1):
+            first, *others = violation.lines()
+            lines += [f"{number}. {first}", *others]
+        return lines
 
 
 def _counted(number: int, noun: str) -> str:
@@ -462,7 +475,7 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
     """The model violates the profile; `report.violations` are the reasons."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(*report.describe_violations().splitlines())
+        super().__init__(*report.lines_of_violations())
         self.report = report
 
     def _repr_html_(self) -> str:

@@ -20,6 +20,7 @@ from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.report import ModelRejected, Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_from_json, waivers_to_json
 from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.remedies import Advice
 
 
 def waive(
@@ -144,7 +145,7 @@ def with_recorded_waivers(report: Report, recorded: Sequence[Waiver]) -> Report:
         what = "it was" if waiver.count is None else "such violations were"
         says = f"the model's metadata says that {what} waived {waiver}"
         if obligation.status is Status.VIOLATED:
-            hint = f"{obligation.hint}; {says}; give that waiver to accept it"
+            hint = Advice(obligation.hint, f"; {says}; give that waiver to accept it")
             return replace(obligation, hint=hint)
         if waiver in needed:
             return obligation

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import WRITE_BROADCASTS
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.attributes import held
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 from sonnx_ort.profile.rule import Attributes, Judgement, at_run_time, judged
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.operand import Operand
 
 
@@ -18,8 +20,11 @@ def _sum_or_product(name: str, first_code: int, what: str, operation: str) -> Op
     return CommonRules(
         name,
         first_code,
-        remark="The draft of October 2026 admits shapes that can be broadcast to a common one; "
-        'broadcast="explicit" writes that out, and satisfies both.',
+        remark=Advice(
+            "The draft of October 2026 admits shapes that can be broadcast to a common one; ",
+            WRITE_BROADCASTS,
+            " writes that out, and satisfies both.",
+        ),
         shape_at=f"{constraint}_0010]",
         type_at=f"{constraint}_0020]",
     ).operator(
@@ -150,8 +155,12 @@ MAX = _of_many(
         result="max",
         shape_source=own(
             "Max",
-            "The draft demands operands that can be broadcast to each other, and broadcasts them; "
-            'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
+            Advice(
+                "The draft demands operands that can be broadcast to each other, and broadcasts "
+                "them; ",
+                WRITE_BROADCASTS,
+                " writes that out. ONNX Runtime broadcasts silently.",
+            ),
         ),
         type_at="Max ({family}, ..., {family})",
     ),

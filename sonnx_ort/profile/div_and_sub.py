@@ -3,7 +3,7 @@
 from sonnx_ort.profile.common_rules import ADDED, SPARSE, STATED, RulesOf, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator, Optimizer
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import WRITE_BROADCASTS, Edition
 from sonnx_ort.profile.requirements.arithmetic import (
     INFINITY_FOR_ZERO_DIVISOR,
     NONZERO_DIVISOR,
@@ -13,6 +13,7 @@ from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
 from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.profile.source import Source, Words
+from sonnx_ort.remedies import Advice
 
 _div = RulesOf("Div", 11)
 _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
@@ -285,9 +286,13 @@ _SUB_PRELIMINARY_RULES = (
         61,
         "The tensors A and B must have the same shape.",
         SameShape(),
-        "The document's sentence also admits shapes that are broadcastable to a common one; its "
-        "own Why3 contract, which requires same_dimensions, does not. The contract is followed, "
-        'unless broadcast="explicit" writes the broadcast out.',
+        Advice(
+            "The document's sentence also admits shapes that are broadcastable to a common one; "
+            "its own Why3 contract, which requires same_dimensions, does not. The contract is "
+            "followed, unless ",
+            WRITE_BROADCASTS,
+            " writes the broadcast out.",
+        ),
         "Restrictions and formal specification",
         contradicted=True,
     ),

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, of_one_operand
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import WRITE_BROADCASTS, Edition
 from sonnx_ort.profile.requirements.arithmetic import NOT_SMALLEST, ExactPower
 from sonnx_ort.profile.requirements.attributes import admitted
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Words
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import NumberSet
 
 _abs = of_one_operand(
@@ -182,8 +183,11 @@ ACOS = _acos.operator(
 _pow = CommonRules(
     "Pow",
     461,
-    remark='The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes '
-    "out, and takes operands of two types.",
+    remark=Advice(
+        "The draft calls them A, B and C. ONNX broadcasts, which ",
+        WRITE_BROADCASTS,
+        " writes out, and takes operands of two types.",
+    ),
     operands="X and Y",
     result="Z",
     shape_at="Inputs, A, Constraints [C1]",

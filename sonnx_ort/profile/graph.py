@@ -17,6 +17,7 @@ from typing import ClassVar
 from sonnx_ort.profile.common_rules import SPARSE, own
 from sonnx_ort.profile.element_type import IEEE_TYPES, INTEGER_TYPES, TEXT, ElementType
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import WRITE_DOWN
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import (
@@ -28,6 +29,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Words
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
@@ -86,6 +88,13 @@ GR1 = Rule(
     Dense(),
 )
 
+_WRITE_INFERRED = Advice("rewrite with ", WRITE_DOWN, ", which writes what can be inferred")
+
+WRITE_DEFAULT = Advice(
+    "write it into the model; rewrite with ", WRITE_DOWN, " does so if the schema has a default"
+)
+"""How an attribute gets into the file that a node leaves out."""
+
 GR2 = _rule(
     "GR2",
     1301,
@@ -94,7 +103,7 @@ GR2 = _rule(
     "the file gives the type of every value",
     "c = Div(a, b), with value_info c: float",
     "c = Div(a, b), without a declaration of c",
-    "rewrite with make_explicit=True, which writes what can be inferred",
+    _WRITE_INFERRED,
 )
 
 GR3 = _rule(
@@ -125,7 +134,7 @@ GR4 = _rule(
     "no node leaves out an attribute or input for which ONNX assumes a value",
     "Softmax(x, axis=-1)",
     "Softmax(x), for which ONNX assumes axis=-1",
-    "write it into the model; rewrite with make_explicit=True does so if the schema has a default",
+    WRITE_DEFAULT,
 )
 
 IMPLICIT_SHAPE = _rule(
@@ -136,7 +145,7 @@ IMPLICIT_SHAPE = _rule(
     "the file gives the shape of every tensor",
     "c = Div(a, b), with value_info c: float (2, 3)",
     "c = Div(a, b), with value_info c: float",
-    "rewrite with make_explicit=True, which writes what can be inferred",
+    _WRITE_INFERRED,
 )
 
 DEAD_NODE = _rule(

@@ -11,6 +11,8 @@ from typing import Any
 from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
+from sonnx_ort.profile.graph import WRITE_DEFAULT
+from sonnx_ort.profile.options import WRITE_DOWN
 from sonnx_ort.profile.requirements.attributes import (
     admitted,
     attribute_is,
@@ -20,6 +22,7 @@ from sonnx_ort.profile.requirements.attributes import (
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.rule import Attributes, AttributeValue, Judgement, Rule, proved, violated
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
@@ -36,7 +39,7 @@ def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, at: str, *, given
             "NOTSET",
             lambda mode: mode == "NOTSET",
             *('auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'),
-            "write the pads and auto_pad=NOTSET; make_explicit=True writes a default",
+            Advice("write the pads and auto_pad=NOTSET; ", WRITE_DOWN, " writes a default"),
             given=given,
         ),
         remark="Its origin is that no attribute has a default." if given else "The words are ours.",
@@ -144,8 +147,7 @@ def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
             names,
             ", ".join(f"{name} given" for name in names),
             f"{names[0]} left out",
-            "write it into the model; rewrite with make_explicit=True does so if the schema has a "
-            "default",
+            WRITE_DEFAULT,
         ),
         remark="The draft says it of all attributes.",
         unenforced="assumes the defaults of ONNX.",

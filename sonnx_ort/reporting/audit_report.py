@@ -21,8 +21,9 @@ from sonnx_ort.comparing.verdicts import (
 from sonnx_ort.errors import printable_lines, to_json
 from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.profile.contract import contract_document
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
-from sonnx_ort.reporting.verdict import counted, in_commands
+from sonnx_ort.reporting.verdict import counted
 
 FORMAT = "sonnx_ort.audit/1"
 """The name and version of the JSON format; an incompatible change increments the version."""
@@ -304,8 +305,7 @@ def facts_of(audit: Audit) -> dict[str, str]:
     for name, (dtype, shape) in audit.random.items():
         facts[f"input {name}"] = f"{dtype} {shape} (random, seed {audit.seed})"
     if audit.note:
-        head, _, sizes = audit.note.partition(": ")
-        facts[head] = in_commands(sizes)
+        facts["open sizes"] = in_command(audit.note)
     if audit.seeded:
         facts["random operators without a seed drew as with one"] = ", ".join(audit.seeded)
     if audit.unlike:

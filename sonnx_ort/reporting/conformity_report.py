@@ -9,6 +9,7 @@ from sonnx_ort.conforming.proposal import Proposal
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.reporting.verdict import counted
 
@@ -65,7 +66,11 @@ def _measured(conformed: Conformed[Any]) -> Iterator[str]:
     """How far outputs are from the original ones, in runs of both models."""
     measured = conformed.measured
     if measured is not None:
-        yield from ("", str(measured), *(f"  {each}" for each in measured.deviations))
+        yield from (
+            "",
+            in_command(measured.in_words),
+            *(f"  {each}" for each in measured.deviations),
+        )
 
 
 def _table(counts: Counter[tuple[str, str]]) -> list[str]:

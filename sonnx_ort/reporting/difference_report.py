@@ -14,6 +14,7 @@ from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
 from sonnx_ort.errors import printable
 from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.oracle.origins import Origin
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.vectors import Judged, Outcome
 
@@ -45,7 +46,7 @@ def described_inputs(inputs: Inputs) -> Iterator[str]:
         origin = inputs.origin(name)
         yield from (f"input {line}{origin}" for line in describe_value(name, value))
     if inputs.note:
-        yield printable(inputs.note)
+        yield printable(f"open sizes: {in_command(inputs.note)}")
 
 
 def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:

@@ -15,6 +15,7 @@ from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Illustration, Rule, Subject
 from sonnx_ort.profile.source import Basis, Standing, Words
+from sonnx_ort.remedies import Advice, joined
 from sonnx_ort.reporting.terminal import wrapped
 
 _RESULTS = "Results"
@@ -90,7 +91,8 @@ class Explanation:
     why: str
     example: Illustration
 
-    def __str__(self) -> str:
+    @property
+    def lines(self) -> Advice:
         """The explanation as lines with labels, without empty ones."""
         parts = {
             "source": self.source,
@@ -103,8 +105,8 @@ class Explanation:
             "breaks": self.example.broken,
             "to fix": self.example.remedy,
         }
-        lines = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
-        return "\n".join([f"{self.id}: {self.sentence}", *lines])
+        lines = (Advice(f"  {name + ':':9}", text) for name, text in parts.items() if text)
+        return joined("\n", [f"{self.id}: {self.sentence}", *lines])
 
 
 def explanation_of(identifier: str) -> Explanation:
@@ -134,7 +136,7 @@ def explanation_of(identifier: str) -> Explanation:
     )
 
 
-def explain(name: str) -> str:
+def explain(name: str) -> Advice:
     """Explain a rule, all rules whose ids begin so, or an operator, as lines with labels.
 
     Capitals make no difference: `Div.int` means `Div.int.R1` and the others of integers.
@@ -144,18 +146,13 @@ def explain(name: str) -> str:
     """
     family = _family(name)
     if family:
-        return "\n\n".join(map(str, map(explanation_of, family)))
+        return joined("\n\n", (explanation_of(each).lines for each in family))
     operator = _OPERATOR_NAMES.get(name.lower())
     if operator is None or name.lower() in _IDS:
-        return str(explanation_of(name))
+        return explanation_of(name).lines
     description = describe_operator(operator)
-    return "\n\n".join(
-        [
-            description.summary,
-            *description.paragraphs,
-            *map(str, map(_as_one, explanations(operator))),
-        ]
-    )
+    rules = (_as_one(each).lines for each in explanations(operator))
+    return joined("\n\n", [description.summary, *description.paragraphs, *rules])
 
 
 def _family(name: str) -> list[str]:
@@ -186,7 +183,8 @@ def grouped(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
 
 def _as_one(group: Sequence[Explanation]) -> Explanation:
     """One explanation for several rules, with the sources of each."""
-    sources = f"\n{' ' * 11}".join(f"{rule.source}; stated: {rule.stated}" for rule in group)
+    stated = (Advice(f"{rule.source}; stated: ", rule.stated) for rule in group)
+    sources = joined(f"\n{' ' * 11}", stated)
     ids = ", ".join(rule.id for rule in group)
     text = group[0].text if len({rule.text for rule in group}) == 1 else ""
     return replace(group[0], id=ids, source=sources, text=text, stated="", later="")
@@ -240,7 +238,7 @@ def _statement(rule: Rule) -> str:
         case Basis.OURS:
             by_analogy = source.standing is Standing.BY_ANALOGY
             statement = f"no, {rule.basis}{', by analogy' if by_analogy else ''}"
-    return f"{statement}. {source.remark}" if source.remark else statement
+    return Advice(statement, ". ", source.remark) if source.remark else statement
 
 
 _OPERATOR_NAMES = {name.lower(): name for name in OPERATORS}
@@ -312,7 +310,7 @@ def explain_any(name: str) -> str:
         facts.append(way_inside(domain, operator))
     text = "\n".join(line for fact in facts for line in wrapped(fact, ""))
     if operator in OPERATORS and domain == STANDARD_DOMAIN:
-        return f"{text}\n\n{explain(operator)}"
+        return Advice(text, "\n\n", explain(operator))
     about = wrapped(_first_sentence(_schemas()[found].doc), "")
     return "\n".join([text, *(["", *about] if about else [])])
 

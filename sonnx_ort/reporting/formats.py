@@ -16,11 +16,12 @@ from sonnx_ort.errors import printable, printable_lines, to_json
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.html_report import html_page
 from sonnx_ort.reporting.text_report import overviews
-from sonnx_ort.reporting.verdict import causes, counted, in_commands
+from sonnx_ort.reporting.verdict import causes, counted
 from sonnx_ort.reporting.viewers import overlay
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -56,7 +57,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
             if len(cause) > 1:
                 text.append(f"and at {counted(len(cause) - 1, 'more place')}")
             if first.hint:
-                text.append(f"to fix it: {in_commands(first.hint)}")
+                text.append(f"to fix it: {in_command(first.hint)}")
             yield _command(level, model.name, first.rule.id, "\n".join(text))
     runtime = model.report.counts["runtime"]
     if runtime and model.report.ok:
@@ -132,7 +133,7 @@ def _rule(rule: Rule, level: str) -> Json:
         "id": rule.id,
         "shortDescription": {"text": rule.sentence},
         "fullDescription": {"text": f"{rule.sentence} ({rule.source})"},
-        "help": {"text": in_commands(explain(rule.id))},
+        "help": {"text": in_command(explain(rule.id))},
         "defaultConfiguration": {"level": level},
     }
 
@@ -245,19 +246,12 @@ FORMAT = "sonnx_ort.reports/1"
 """The format and version of a list of reports; a single report has its own."""
 
 
-def check_in_commands(check: Check) -> Check:
+def check_in_command(check: Check) -> Check:
     """A check for the formats of the command, whose remedies name the options of the command."""
     models = (
-        replace(model, report=model.report and report_in_commands(model.report))
-        for model in check.models
+        replace(model, report=model.report and model.report.in_command) for model in check.models
     )
     return replace(check, models=tuple(models))
-
-
-def report_in_commands(report: Report) -> Report:
-    """A report whose remedies name the options of the command."""
-    obligations = tuple(replace(o, hint=in_commands(o.hint)) for o in report.obligations)
-    return replace(report, obligations=obligations)
 
 
 def json_report(check: Check) -> str:

@@ -9,6 +9,7 @@ from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.contract_table import contract_table
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
@@ -20,7 +21,6 @@ from sonnx_ort.reporting.verdict import (
     bound,
     causes,
     counted,
-    in_commands,
     node_states,
     verdict,
 )
@@ -103,7 +103,7 @@ def html_report(
         report in JSON.
     """
     result, groups = verdict(report), _groups(report)
-    hints = {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
+    hints = {at: in_command(o.hint) for at, o in enumerate(report.obligations) if o.hint}
     counts = [
         (NodeState(status.value), f"{report.counts[status.value]:,} {word}")
         for status, word in _WORDS.items()
@@ -141,7 +141,7 @@ def html_report(
             "view": {"groups": groups, "hints": hints, "words": _WORDS},
         },
         without_script="<p>Violated obligations:</p>"
-        f"<pre>{to_html(in_commands(report.describe_violations()))}</pre>",
+        f"<pre>{to_html(in_command(report.describe_violations()))}</pre>",
     ).render()
 
 

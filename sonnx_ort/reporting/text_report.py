@@ -12,6 +12,7 @@ from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import (
@@ -32,7 +33,6 @@ from sonnx_ort.reporting.verdict import (
     causes,
     counted,
     fixed_by_conform,
-    in_commands,
     mark_of,
     new_violations,
     verdict,
@@ -114,7 +114,7 @@ def _paragraph(
     if first.waived:
         return lines
     if first.hint:
-        lines += wrapped(f"to fix it: {in_commands(first.hint)}", "  ")
+        lines += wrapped(f"to fix it: {in_command(first.hint)}", "  ")
     for mark, option, share, _ in fixed_by_conform(cause, "it", f" of {len(cause)}"):
         lines.append(f"  {mark} sonnx-ort conform{option} fixes {share}")
     return lines
@@ -425,7 +425,7 @@ def _obligation(
         return
     yield from _operands_of(obligation, shown)
     if obligation.hint:
-        yield from wrapped(f"to fix it: {in_commands(obligation.hint)}", "      ")
+        yield from wrapped(f"to fix it: {in_command(obligation.hint)}", "      ")
     if obligation.waiver is not None:
         yield from wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 

@@ -1,7 +1,6 @@
 """The verdict on a model, the state of each of its nodes, and remedies in words."""
 
 import enum
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -266,41 +265,6 @@ def new_violations(report: Report) -> list[str]:
         for option, found in forms
         if found
     ]
-
-
-OPTIONS = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
-        *(
-            "ignore",
-            "make_explicit",
-            "measure",
-            "name_outputs",
-            "operators",
-            "original",
-            "outside",
-            "refused",
-        ),
-        *("memory_limit", "rounding", "select", "time_limit", "violates"),
-    )
-} | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
-"""Options of the functions that a remedy can name, and the same ones of the command."""
-
-_OPTION = re.compile(
-    rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?<=_limit=)(\d+)\b|(?![\w"\'-]))'
-)
-
-
-def in_commands(text: str) -> str:
-    """A text that may have remedies, with the command's options in place of the functions'.
-
-    Sentences name an option as the functions do: `force=True`, `broadcast="explicit"`, `ignore=`.
-    The command says them by this alone.
-    """
-    return _OPTION.sub(
-        lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2], found[3]))), text
-    )
 
 
 _PLACES_SHOWN = 3

@@ -22,6 +22,7 @@ from sonnx_ort.options import Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.runtime.feeds import (
     graph_inputs,
     in_machine_order,
@@ -275,8 +276,11 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """
         if self._reference is not None and self._verifies_proofs:
             raise SonnxError(
-                "verify_proofs=True: a binding belongs to one session, so the python backend "
-                "cannot repeat the run; use run or run_with_ort_values"
+                Advice(
+                    Remedy("verify_proofs"),
+                    ": a binding belongs to one session, so the python backend cannot repeat the "
+                    "run; use run or run_with_ort_values",
+                )
             )
         require_bound(self.graph_inputs, iobinding)
         run_options = self._without_log(run_options)

@@ -25,6 +25,7 @@ from sonnx_ort.errors import ContractViolation, SonnxError, restored
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.pipeline import reference_of
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.runtime.weights import INSIDE, Weights
@@ -265,13 +266,15 @@ class ReferenceRun:
             return self._contradiction(f"rejects what the python backend accepts: {violation}")
         if found is not None and not failed:
             return SonnxError(
-                f"verify_proofs=True: the python backend cannot run the model: {found}"
+                Advice(
+                    Remedy("verify_proofs"), f": the python backend cannot run the model: {found}"
+                )
             )
         return violation
 
     def _contradiction(self, difference: str) -> SonnxError:
         return SonnxError(
-            f"verify_proofs=True: the {self._runs.backend} backend {difference}",
+            Advice(Remedy("verify_proofs"), f": the {self._runs.backend} backend {difference}"),
             "A proof of `check` is wrong in this run. Do not use the "
             f"{self._runs.backend} backend for this model, and report the model with these inputs",
         )

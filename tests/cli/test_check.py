@@ -9,7 +9,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.reporting.explanation import explain, list_rules
-from sonnx_ort.reporting.formats import ReportFormat, report_in_commands
+from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.text_report import overview, text_report
 from support.checks import MENDING, mendable
@@ -60,7 +60,7 @@ def test_exit_status(models: dict[str, Path], name: str, options: list[str], sta
 def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
     done = command("check", models[name], "--format", "json", "--edition", "preliminary")
     report = sonnx_ort.check(models[name], edition="preliminary")
-    expected = report_in_commands(report).to_json()
+    expected = report.in_command.to_json()
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
@@ -69,7 +69,7 @@ def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], 
     options = ("--operators", "default", "--edition", "preliminary")
     done = command("check", models[name], "--format", "html", *options)
     report, graph = check_with_outline(models[name], edition="preliminary")
-    expected = html_report(report_in_commands(report), graph, str(models[name]))
+    expected = html_report(report.in_command, graph, str(models[name]))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 

@@ -13,8 +13,8 @@ import sonnx_ort
 from sonnx_ort.cli import application
 from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.explanation import explain
-from sonnx_ort.reporting.verdict import in_commands
 from support.command import command, output, refusal, without_next
 from support.graphs import binary_model, parse
 
@@ -282,7 +282,7 @@ def test_installed_version_is_told_beside_the_measured_one(
     done = command("explain", rule)
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        f"{in_commands(explain(rule))}\n{told}",
+        f"{in_command(explain(rule))}\n{told}",
         "",
     )
 

@@ -93,7 +93,7 @@ def test_a_model_that_does_not_run_on_random_inputs_says_what_to_give() -> None:
     found = measured(parse(GATHER), parse(GATHER))
     assert (found.deviations, found.runs) == ((), {})
     assert found.reason.startswith("the original model fails on random inputs (ONNX Runtime ")
-    assert found.reason.endswith("; give inputs with --input NAME=FILE.npy or --data FOLDER")
+    assert found.reason.endswith("; give inputs with inputs= or samples=")
     assert str(found) == f"not measured: {found.reason}"
     assert json.loads(found.to_json()) == {"not_measured": found.reason}
     assert not measured(parse(GATHER), parse(GATHER), given={"k": np.array([0, 2])}).reason

@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import re
+import shlex
 import time
 from dataclasses import replace
 
@@ -12,7 +13,6 @@ from rich.console import Console
 
 import sonnx_ort
 from sonnx_ort.cli import batch as module
-from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.cli.batch import progress
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.waivers import Waiver
@@ -22,7 +22,7 @@ from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.next_steps import next_command
 from sonnx_ort.reporting.terminal import WIDTH
 from sonnx_ort.reporting.text_report import overview, overview_of_models, statistics, text_report
-from sonnx_ort.reporting.verdict import OPTIONS, causes, in_commands, verdict
+from sonnx_ort.reporting.verdict import causes, verdict
 from support.checks import alone, mendable, mixed, together
 from support.command import command
 from support.graphs import binary_model, parse
@@ -341,24 +341,6 @@ OPEN = binary_model("Div", "float", ["n"], ["m"], c_shape=["n"])
 NONE = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
 
 
-@pytest.mark.parametrize(("remedy", "said"), [
-    ('rewrite with broadcast="explicit"', "rewrite with --broadcast explicit"),
-    ("rewrite with make_explicit=True", "rewrite with --make-explicit"),
-    ("exclude some rules with ignore=", "exclude some rules with --ignore"),
-    ("give it with inputs=, or not at all", "give it with --input, or not at all"),
-    ("count the axis from the front", "count the axis from the front"),
-    ("the attribute broadcast=1 requests it", "the attribute broadcast=1 requests it"),
-])  # fmt: skip
-def test_options_of_functions_become_those_of_the_command(remedy: str, said: str) -> None:
-    assert in_commands(remedy) == said
-
-
-@pytest.mark.parametrize("function", OPTIONS)
-def test_each_option_of_a_function_is_one_of_the_command(function: str) -> None:
-    commands = map(load, COMMANDS)
-    assert OPTIONS[function] in {o for command in commands for p in command.params for o in p.opts}
-
-
 @pytest.mark.parametrize("report_format", sorted({*ReportFormat} - {ReportFormat.OVERLAY}))
 def test_every_format_of_the_command_names_its_options(report_format, tmp_path) -> None:
     omitted = "(float[2, 3] x, float[3] y) => (float[2, 3] z) { a = Div(x, y) z = Softmax(a) }"
@@ -368,6 +350,32 @@ def test_every_format_of_the_command_names_its_options(report_format, tmp_path) 
     assert "--broadcast explicit" in written
     assert "--make-explicit" in written
     assert "make_explicit=True" not in written
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("rewrite m.onnx -o m.onnx",
+     ("'m.onnx' cannot be written: it would replace the input 'm.onnx'; name another file, or add "
+      "--force")),
+    ("audit m.onnx --size k=3",
+     ("size k=3: the model has no open size 'k'; those that it names are n, m; --input-shape sets "
+      "all of an input")),
+    ("reduce m.onnx -o r.onnx",
+     ("ask for one thing that the smaller model still has to show: --violates, --refused, --dies, "
+      "--differs, --outside or --check")),
+    ("reduce m.onnx -o r.onnx --check ''",
+     "the command of --check is empty; give one, such as python fails.py {}"),
+    ("audit m.onnx --time-limit 0",
+     "--time-limit 0 is no limit; give seconds above 0, such as --time-limit 60"),
+    ("diff m.onnx m.onnx --tolerance 0.5",
+     "--tolerance 0.5: bits are the same or not; name another --measure"),
+    ("audit unknown.onnx",
+     "the input 'x' has no declared shape; give it with --input, or its shape with --input-shape"),
+])  # fmt: skip
+def test_errors_about_options_name_those_of_the_command(line, said, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(OPEN, "m.onnx")
+    onnx.save(parse("(float[] x) => (float[] y) { y = Relu(x) }"), "unknown.onnx")
+    assert command(*shlex.split(line)).stderr == f"sonnx-ort: {said}\n"
 
 
 def test_errors_of_the_command_name_its_options(tmp_path) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.errors import printable
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.formats import github_report, junit_report, sarif_report
-from sonnx_ort.reporting.verdict import in_commands
 from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, model, parse, tensor
 
@@ -86,7 +86,7 @@ def test_rules_of_results_are_described_with_help(run: dict[str, Any]) -> None:
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
     for rule in rules:
-        assert rule["help"]["text"] == in_commands(explain(rule["id"]))
+        assert rule["help"]["text"] == in_command(explain(rule["id"]))
 
 
 def test_artifact_is_the_models_file_with_its_digest(run: dict[str, Any]) -> None:

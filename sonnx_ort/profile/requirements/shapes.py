@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from sonnx_ort.profile.options import WRITE_BROADCASTS
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import (
     VERSION,
@@ -25,6 +26,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
 from sonnx_ort.terms.operand import (
     Operand,
@@ -50,7 +52,11 @@ class SameShape:
     example = Illustration(
         "A (2, 3), B (2, 3)",
         "A (2, 3), B (3,)",
-        'rewrite with broadcast="explicit", which expands the operands, or give both one shape',
+        Advice(
+            "rewrite with ",
+            WRITE_BROADCASTS,
+            ", which expands the operands, or give both one shape",
+        ),
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
@@ -118,7 +124,7 @@ def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> s
     """
     common = broadcast_shape(*(operand.shape for operand in aligned))
     if common is None:
-        return 'rewrite with broadcast="explicit", which expands the operands'
+        return Advice("rewrite with ", WRITE_BROADCASTS, ", which expands the operands")
     if all(operand.shape == common for operand in operands):
         return "remove the attribute broadcast"
     expanded = " and ".join(
@@ -126,7 +132,7 @@ def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> s
         for o in operands
         if o.shape != common
     )
-    return f'rewrite with broadcast="explicit", which expands {expanded}'
+    return Advice("rewrite with ", WRITE_BROADCASTS, f", which expands {expanded}")
 
 
 def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
