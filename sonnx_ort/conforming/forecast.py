@@ -1,7 +1,8 @@
 """The forecast of `check`: which violations `conform` would fix, and whether that rounds.
 
 The changes are made, without those that round and with them. Each violation that is gone afterwards
-is marked, and those that are new are counted.
+is marked, and those that are new are counted. Of one that is left, the report has the reason if it
+names an option.
 """
 
 import logging
@@ -12,8 +13,11 @@ from dataclasses import replace
 from sonnx_ort.conforming.outcome import outcome_of
 from sonnx_ort.conforming.rounds import Made, Place, Selection, place_of
 from sonnx_ort.conforming.worsening import Start, conform_without_worsening
+from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import NewViolations, Report
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Status
+from sonnx_ort.remedies import Advice
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -24,8 +28,9 @@ _AROUND = "change the nodes around it"
 def with_marks(report: Report, starts: Iterator[Start]) -> Report:
     """The report, which says of each violation what change would fix it, and whether that rounds.
 
-    It also counts the violations that the changed model would have anew. Nothing else in it
-    changes. A forecast that fails is omitted, for a report needs none.
+    Of one that only a further option fixes, it says which, and why. It also counts the violations
+    that the changed model would have anew. Nothing else in it changes. A forecast that fails is
+    omitted, for a report needs none.
 
     Args:
         report: The report.
@@ -33,6 +38,7 @@ def with_marks(report: Report, starts: Iterator[Start]) -> Report:
     """
     marks: dict[int, tuple[str, bool]] = {}
     new: list[dict[str, int]] = []
+    reasons: dict[Place, Advice] = {}
     try:
         for rounding in (False, True):
             selection = Selection(frozenset(RULES), rounding)
@@ -43,19 +49,26 @@ def with_marks(report: Report, starts: Iterator[Start]) -> Report:
                 place = place_of(obligation)
                 title = titles.get(place) or titles.get(("", *place[1:4], "")) or _AROUND
                 marks.setdefault(id(obligation), (title, rounding))
+            reasons = {place: each for place, each in outcome.reasons.items() if each.remedies}
             new.append(dict(Counter(o.rule.id for o in outcome.new)))
             if len(marks) == len(report.violated):
                 break
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
         _logger.debug("what can be fixed is unknown: %s", error)
-    marked = (
-        replace(o, mendable=marks[id(o)][0], rounding=marks[id(o)][1])
-        if id(o) in marks and not o.waived
-        else o
-        for o in report.obligations
-    )
+
+    def marked(obligation: Obligation) -> Obligation:
+        if obligation.waived or obligation.status is not Status.VIOLATED:
+            return obligation
+        if (mark := marks.get(id(obligation))) is not None:
+            return replace(obligation, mendable=mark[0], rounding=mark[1])
+        reason = reasons.get(place_of(obligation))
+        if reason is None:
+            return obligation
+        return replace(obligation, advice=reason, options=reason.remedies)
+
     counted = NewViolations(new[0], new[-1]) if new else NewViolations()
-    return replace(report, obligations=tuple(marked), new_violations=counted)
+    obligations = tuple(map(marked, report.obligations))
+    return replace(report, obligations=obligations, new_violations=counted)
 
 
 def _titles(made: Iterable[Made]) -> dict[Place, str]:

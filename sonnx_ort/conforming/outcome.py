@@ -13,6 +13,7 @@ from sonnx_ort.conforming.origins import NamedPlace, Origin, origins
 from sonnx_ort.conforming.rounds import Place, place_of
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
+from sonnx_ort.remedies import Advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,12 @@ class Outcome:
     Attributes:
         fixed: Those of the original that are gone.
         new: Those of the changed model that the original does not have.
+        reasons: Why changes do not fix what is left, by its place in the original.
     """
 
     fixed: tuple[Obligation, ...]
     new: tuple[Obligation, ...]
+    reasons: Mapping[Place, Advice]
 
 
 def outcome_of(original: Report, graph: ConformedGraph) -> Outcome:
@@ -38,7 +41,8 @@ def outcome_of(original: Report, graph: ConformedGraph) -> Outcome:
     before, known = original.violated, origins(graph.model)
     places = [(o, _original_place(o, known)) for o in graph.examination.report.violated]
     fixed = _unmatched(((o, place_of(o)) for o in before), (place for _, place in places))
-    return Outcome(fixed, _unmatched(places, map(place_of, before)))
+    reasons = {_original_place(o, known): reason for o, reason in graph.remaining}
+    return Outcome(fixed, _unmatched(places, map(place_of, before)), reasons)
 
 
 def _unmatched(

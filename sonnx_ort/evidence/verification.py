@@ -404,7 +404,7 @@ def _other_versions(stored: Record) -> Iterator[str]:
             yield f"{name}: {recorded} when it was recorded, {version} today"
 
 
-_NOT_COMPARED = frozenset({"waiver", "mendable", "rounding"})
+_NOT_COMPARED = frozenset({"waiver", "mendable", "rounding", "advice"})
 """Entries that are no results of the analysis: a person's decision, and what could be done."""
 
 

@@ -12,7 +12,7 @@ from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.remedies import Advice
+from sonnx_ort.remedies import Advice, Remedy, in_command
 from sonnx_ort.terms.operand import OpenSize, Operand
 from sonnx_ort.versions import version_of
 
@@ -66,6 +66,9 @@ class Obligation:
             sets it, for violations.
         rounding: Whether that may round results otherwise, so that `conform` has to be asked for
             it.
+        advice: Why `conform` fixes it with further options alone, and which, as a clause; empty
+            otherwise. Only `check` sets it, for violations.
+        options: These options.
     """
 
     rule: Rule
@@ -82,13 +85,15 @@ class Obligation:
     by_version: bool = False
     mendable: str = ""
     rounding: bool = False
+    advice: str = ""
+    options: tuple[Remedy, ...] = ()
 
     @property
     def in_command(self) -> "Obligation":
-        """The same, with the options of the command in the hint."""
-        if not isinstance(self.hint, Advice):
+        """The same, with the options of the command in what advises."""
+        if not (isinstance(self.hint, Advice) or self.advice):
             return self
-        return replace(self, hint=self.hint.in_command)
+        return replace(self, hint=in_command(self.hint), advice=in_command(self.advice))
 
     @property
     def refused(self) -> bool:
@@ -236,6 +241,7 @@ def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str,
         ],
         "mendable": obligation.mendable or None,
         "rounding": obligation.rounding,
+        **({"advice": obligation.advice} if obligation.advice else {}),
         "waiver": _waiver(obligation),
     }
 

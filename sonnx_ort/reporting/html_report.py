@@ -13,11 +13,12 @@ from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.contract_table import contract_table
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
-from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
+from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, conform_with, next_command
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.text_report import findings_by_rule, reach
 from sonnx_ort.reporting.verdict import (
     NodeState,
+    advised,
     bound,
     causes,
     counted,
@@ -138,11 +139,25 @@ def html_report(
         },
         data={
             "report": report.to_document(),
-            "view": {"groups": groups, "hints": hints, "words": _WORDS},
+            "view": {
+                "groups": groups,
+                "hints": hints,
+                "advised": _advised(report, name, given),
+                "words": _WORDS,
+            },
         },
         without_script="<p>Violated obligations:</p>"
         f"<pre>{to_html(in_command(report.describe_violations()))}</pre>",
     ).render()
+
+
+def _advised(report: Report, name: str, given: GivenOptions) -> dict[int, tuple[str, str]]:
+    """What `conform` fixes with further options: why, as a sentence, and the line to type."""
+    return {
+        at: ("".join(advised([o])), conform_with(name, given, o.options))
+        for at, o in enumerate(report.obligations)
+        if o.advice
+    }
 
 
 _FILTERS = (

@@ -79,7 +79,7 @@ def next_step(report: Report) -> NextStep:
         return NextStep.REWRITE
     if all(map(_is_expandable, report.violations)):
         return NextStep.EXPAND
-    conforms = any(o.mendable or o.rule in _FIXED_BY_OPTIONS for o in report.violations)
+    conforms = any(o.mendable or o.advice or o.rule in _FIXED_BY_OPTIONS for o in report.violations)
     return NextStep.CONFORM if conforms else NextStep.EXPLAIN
 
 
@@ -150,11 +150,20 @@ def next_command(report: Report, name: str, given: GivenOptions = NOTHING) -> st
         case NextStep.EXPAND:
             return rewriting(file, options, broadcast=("--broadcast", Broadcasting.EXPLICIT))
         case NextStep.CONFORM:
-            words = [file_word(file), "-o", beside(file, "conforming.onnx")]
-            words += ["--rounding"] if _only_rounding(report) else []
-            return command_line("conform", *words, given=options)
+            further = [Remedy("rounding")] if _only_rounding(report) else []
+            return conform_with(file, options, further)
         case NextStep.EXPLAIN:
             return command_line("explain", report.violations[0].rule.id)
+
+
+def conform_with(name: str, given: GivenOptions, remedies: Iterable[Remedy]) -> str:
+    """The command that conforms a checked model with further options, and writes a file.
+
+    Options that a person has to choose are left out.
+    """
+    words = [file_word(name), "-o", beside(name, "conforming.onnx")]
+    further = (word for each in remedies if each.value is not None for word in each.words)
+    return command_line("conform", *words, *further, given=given)
 
 
 def _only_rounding(report: Report) -> bool:

@@ -29,6 +29,7 @@ from sonnx_ort.reporting.verdict import (
     MENDABLE,
     MENDABLE_BY_ROUNDING,
     NodeState,
+    advised,
     bound,
     causes,
     counted,
@@ -117,7 +118,7 @@ def _paragraph(
         lines += wrapped(f"to fix it: {in_command(first.hint)}", "  ")
     for mark, option, share, _ in fixed_by_conform(cause, "it", f" of {len(cause)}"):
         lines.append(f"  {mark} sonnx-ort conform{option} fixes {share}")
-    return lines
+    return [*lines, *(line for each in advised(cause) for line in wrapped(each, "  "))]
 
 
 def _operands_of(obligation: Obligation, shown: set[tuple[str, str]]) -> list[str]:
@@ -426,6 +427,8 @@ def _obligation(
     yield from _operands_of(obligation, shown)
     if obligation.hint:
         yield from wrapped(f"to fix it: {in_command(obligation.hint)}", "      ")
+    for each in advised([obligation]):
+        yield from wrapped(each, "      ")
     if obligation.waiver is not None:
         yield from wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 

@@ -13,6 +13,7 @@ from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.profile.source import Basis
+from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.next_steps import next_call
 
 MENDABLE = "[*]"
@@ -251,6 +252,21 @@ def fixed_by_conform(
             all_fixed = whole and len(fixed) == len(violations)
             found.append((mark, option, whole if all_fixed else share, fixed[0].mendable))
     return found
+
+
+def advised(violations: Sequence[Obligation]) -> list[str]:
+    """What `conform` fixes of some violations with a further option: the first reason, if any.
+
+    Nothing is said twice: the hint may name the options itself.
+    """
+    found = [in_command(o.advice) for o in violations if o.advice and not _in_hint(o)]
+    share = "it" if len(found) == len(violations) else f"{len(found):,} of {len(violations):,}"
+    return [f"sonnx-ort conform with an option may fix {share}: {each}" for each in found[:1]]
+
+
+def _in_hint(violation: Obligation) -> bool:
+    hint = in_command(violation.hint)
+    return all(each.in_command in hint for each in violation.options)
 
 
 def new_violations(report: Report) -> list[str]:

@@ -4,8 +4,10 @@ import datetime as dt
 import html
 import json
 import re
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import onnx
 import pytest
@@ -16,6 +18,7 @@ from sonnx_ort.reporting.next_steps import next_command
 from sonnx_ort.reporting.page_parts import prose
 from sonnx_ort.reporting.verdict import verdict
 from support.checks import MADE, mendable
+from support.command import command
 from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor
 
@@ -205,6 +208,25 @@ def test_remedies_are_in_the_words_of_the_command(page: Page) -> None:
         "rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)"
     ]
     assert "--broadcast explicit" in page.data["pre"]
+
+
+STACKS = "(float[n,2,3] x, float[n,3,4] y) => (float[n,2,4] z) { z = MatMul(x, y) }"
+
+
+def test_page_has_the_line_of_the_option_that_may_fix_a_violation(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse(STACKS), "m.onnx")
+    command("check", "m.onnx", "--format", "html", "-o", "m.html", "--operators", "MatMul")
+    view = json.loads(re.findall(r'id="view">(.*?)</script>', Path("m.html").read_text())[0])
+    ((why, line),) = view["advised"].values()
+    sizes = "--assume-shape x=1,2,3 --assume-shape y=1,3,4"
+    assert why == (
+        "sonnx-ort conform with an option may fix it: 'x' and 'y' are both stacks of matrices, and "
+        "no operator of the profile multiplies these one by one; how many matrices the stacks have "
+        f"depends on the input; fix them: {sizes}"
+    )
+    assert line == f"sonnx-ort conform m.onnx -o m.conforming.onnx {sizes} --operators MatMul"
+    assert command(*shlex.split(line)[1:]).returncode == 0
 
 
 def test_page_holds_the_report_in_its_documented_form() -> None:

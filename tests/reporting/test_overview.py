@@ -394,6 +394,21 @@ def test_functions_name_their_own_options() -> None:
     )
 
 
+STACKS = parse("(float[n,2,3] x, float[n,3,4] y) => (float[n,2,4] z) { z = MatMul(x, y) }")
+LEFT_OUT = parse("(float[1,1,4,4] x) => (float[1,1,2,2] y) { y = MaxPool<kernel_shape=[3,3]>(x) }")
+
+
+@pytest.mark.parametrize(("made", "said"), [
+    (STACKS, "fix them: --assume-shape x=1,2,3 --assume-shape y=1,3,4"),
+    (LEFT_OUT, "to fix it: conform with --name-outputs, which"),
+])  # fmt: skip
+def test_option_that_may_fix_a_violation_is_named_once_with_its_value(made, said, tmp_path) -> None:
+    onnx.save(made, tmp_path / "model.onnx")
+    shown = " ".join(command("check", tmp_path / "model.onnx").stdout.split())
+    assert said in shown
+    assert shown.count("--name-outputs") + shown.count("x=1,2,3") == 1
+
+
 REWRITE = "rewrite m.onnx -o m.enforced.onnx --record m.record.json"
 
 

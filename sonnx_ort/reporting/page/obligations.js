@@ -2,7 +2,7 @@
 // The list of a check: obligations by their cause.
 
 const report = data("report");
-const { groups, hints, words: WORDS } = data("view");
+const { groups, hints, advised, words: WORDS } = data("view");
 const NODES_SHOWN = 3;
 const MARKS = { false: "[*]", true: "[~]" };
 const conform = (obligation) => `${MARKS[obligation.rounding]} sonnx-ort conform${obligation.rounding ? " --rounding" : ""}`;
@@ -20,7 +20,7 @@ const items = report.obligations.map((o, index) => ({
   rule: o.rule,
   operator: o.operator,
   enforced: o.enforced ? "yes" : "no",
-  text: [o.rule, o.operator, o.node, ...o.path, o.evidence, hints[index] ?? "", o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])].join("\n").toLowerCase(),
+  text: [o.rule, o.operator, o.node, ...o.path, o.evidence, hints[index] ?? "", ...(advised[index] ?? []), o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])].join("\n").toLowerCase(),
 }));
 
 function shapeOf(shape) {
@@ -117,6 +117,11 @@ function remedies(index, whole = "it") {
   const made = [];
   if (hints[index]) made.push(hint("To fix it: ", hints[index]));
   if (obligation.mendable) made.push(hint(`${conform(obligation)} fixes ${whole}: `, obligation.mendable));
+  if (advised[index]) {
+    const [why, line] = advised[index];
+    if (why) made.push(make("p", { className: "hint" }, isolated(why)));
+    made.push(make("p", { className: "hint" }, make("code", {}, line)));
+  }
   if (obligation.waiver) made.push(waived(obligation.waiver));
   return made;
 }
@@ -167,6 +172,7 @@ function remediesOnPaper(index) {
   const made = [];
   if (hints[index]) made.push(`To fix it: ${hints[index]}`);
   if (obligation.mendable) made.push(`${conform(obligation)} fixes it: ${obligation.mendable}`);
+  if (advised[index]) made.push(...advised[index].filter(Boolean));
   if (obligation.waiver) made.push(waived(obligation.waiver).textContent);
   return made;
 }
