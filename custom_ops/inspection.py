@@ -74,8 +74,8 @@ Array = npt.NDArray[Any]
 LEFT_OUT = -1
 """The single size or element that represents an omitted operand."""
 
-_NOTHING: list[Any] = np.empty((*[1] * 8, 0)).tolist()
-"""The elements of an omitted operand; no document gives an operand so many axes."""
+_NOTHING = (*[1] * 8, 0)
+"""The shape of an omitted operand; no document gives an operand so many axes."""
 
 _INT64 = ElementType.INT64.dtype
 
@@ -172,13 +172,19 @@ def _given(operator: Operator, inputs: Sequence[Array]) -> Mapping[str, Array]:
     return {
         name: _of_shape(array.tolist()) if name in operator.by_shape else array
         for name, array in zip(operator.checked_operands, inputs, strict=True)
-        if array.tolist() != omitted(operator, name)
+        if not _is_omitted(operator, name, array)
     }
 
 
 def omitted(operator: Operator, name: str) -> list[Any]:
     """What represents an omitted operand: no shape, or no elements along many axes."""
-    return [LEFT_OUT] if name in operator.by_shape else _NOTHING
+    nothing: list[Any] = np.empty(_NOTHING).tolist()
+    return [LEFT_OUT] if name in operator.by_shape else nothing
+
+
+def _is_omitted(operator: Operator, name: str, array: Array) -> bool:
+    # A list of the elements would take a hundred times as long as what ONNX Runtime computes.
+    return array.tolist() == [LEFT_OUT] if name in operator.by_shape else array.shape == _NOTHING
 
 
 def _of_shape(sizes: Sequence[int]) -> Array:

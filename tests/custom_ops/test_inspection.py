@@ -1,6 +1,7 @@
 """Kernels that look at what a node reads: shapes, elements, contracts, and attributes."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import onnx
@@ -155,6 +156,23 @@ def test_refusal_is_of_the_type_of_the_result(operator):
     failure_of((result, shape))
     expected = np.int64 if operator == "MatMul" else np.float32
     assert (result.dtype, shape.dtype) == (expected, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("operator", "others"),
+    [("Softmax", []), ("ArgMax", []), ("Clip", [np.array(-1, np.float32), HALF])],
+)
+def test_elements_are_not_made_numbers_of_python(operator, others):
+    """A list of them takes ten times the memory, and longer than what ONNX Runtime computes."""
+    x = np.full((500, 1000), 0.25, np.float32)
+    tracemalloc.start()
+    try:
+        given = called(operator, x, *others, axis=1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert plain(given)[0][1] == [500, 1000]
+    assert peak < 2 * x.nbytes
 
 
 @pytest.mark.parametrize(
