@@ -1,5 +1,7 @@
 """The checks of the repository, in the order in which they run."""
 
+import json
+import re
 import shutil
 import subprocess
 import time
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import node_packages
-from environment import Environment
+from environment import LOCKS, Environment, captured
 from wheels import build_wheel
 
 SKIPPED = 77
@@ -111,6 +113,24 @@ def choose_checks(
         "npm install": install_node_packages,
         "pytest": lambda: pytest(marked, *cases),
     }
+
+
+def runs_with_newer(environment: Environment) -> bool:
+    """Whether the project runs with a package here whose version the lock file does not have."""
+    pinned = set()
+    for line in (environment.root / LOCKS["runtime"]).read_text("utf-8").splitlines():
+        name, separator, rest = line.partition("==")
+        if separator and not line.startswith((" ", "#")):
+            pinned.add((_normalized(name), rest.split()[0]))
+    command = (environment.commands / "python", "-m", "pip", "list", "--format=json")
+    listed = captured([*command, "--disable-pip-version-check"], check=True).stdout
+    here = {(_normalized(each["name"]), each["version"]) for each in json.loads(listed)}
+    names = {name for name, _ in pinned}
+    return any(name in names for name, _ in here - pinned)
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def announcement(checks: Mapping[str, Check], what: str) -> str:

@@ -8,10 +8,11 @@ where Chromium is too, some open the HTML report. With `--static` only ruff and 
 registry instead, and with `--lowest` the tests of soundness and of the compiled kernels on the
 oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
 other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
-those of today. With `--python 3.13` all this runs with another Python, in an environment of its
-own; with 3.14, for which onnxruntime-extensions has no build, the tests of the other backends. With
-`--junit-xml FILE` the results of the tests are written to a file, from which scripts/pages.py makes
-a page. Other arguments go to pytest, which then runs all cases.
+those of today, and with `--if-newer` none if all that the package runs with is in the lock file.
+With `--python 3.13` all this runs with another Python, in an environment of its own; with 3.14, for
+which onnxruntime-extensions has no build, the tests of the other backends. With `--junit-xml FILE`
+the results of the tests are written to a file, from which scripts/pages.py makes a page. Other
+arguments go to pytest, which then runs all cases.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import os
 import sys
 from pathlib import Path
 
-from checks import announcement, choose_checks, run_checks
+from checks import announcement, choose_checks, run_checks, runs_with_newer
 from environment import PYTHONS, THIS_PYTHON, Environment, exit_status
 
 
@@ -33,6 +34,7 @@ def main() -> int:
         ("static", "run ruff and mypy only, no tests"),
         ("thorough", "run all cases of each test, and the long tests"),
         ("models", "download packages with models and try these; skipped without a network"),
+        ("if-newer", "with --newest: only if a package that sonnx_ort runs with is not locked"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
     versions = parser.add_mutually_exclusive_group()
@@ -69,6 +71,11 @@ def main() -> int:
     )
     print(announcement(checks, what), flush=True)
     environment.prepare(fresh=options.fresh)
+    if options.if_newer and not runs_with_newer(environment):
+        print(
+            "sonnx_ort runs with the packages of the lock file here: there is nothing new to try."
+        )
+        return 0
     # Otherwise each process of a test compiles all that it imports anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     return 0 if run_checks(checks) else 1

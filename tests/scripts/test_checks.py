@@ -3,15 +3,17 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
 
+import checks
 import node_packages
 import pytest
-from checks import announcement, check_types, choose_checks, unpack_wheel
+from checks import announcement, check_types, choose_checks, runs_with_newer, unpack_wheel
 from environment import PYTHONS, Environment
 from node_packages import FOLDER, NodeUnavailable, install, what_is_missing
 from packaging.requirements import Requirement
@@ -127,6 +129,46 @@ def test_other_versions_are_tried_by_some_tests(monkeypatch, versions, called):
     for check in choose_checks(Environment(versions=versions), []).values():
         check()
     assert commands == called
+
+
+@pytest.mark.parametrize(
+    ("listed", "tried"),
+    [
+        ({"numpy": "1.2.3", "onnx_ir": "1.0", "ruff": "9"}, False),
+        ({"numpy": "1.2.4", "onnx_ir": "1.0", "ruff": "9"}, True),
+        ({"numpy": "1.2.3", "onnx_ir": "2.0"}, True),
+    ],
+)
+def test_newest_packages_are_tried_if_one_that_the_project_runs_with_is_newer(
+    tmp_path, listed, tried
+):
+    lock = "numpy==1.2.3 \\\n    --hash=sha256:1\nonnx-ir==0.9 ; sys_platform == 'win32' \\\n"
+    lock += "onnx-ir==1.0 \\\n"
+    (tmp_path / "requirements.runtime.lock").write_text(lock, encoding="utf-8")
+    packages = [{"name": name, "version": version} for name, version in listed.items()]
+    environment = Environment(tmp_path, versions="newest")
+    environment.commands.mkdir(parents=True)
+    python = environment.commands / "python"
+    python.write_text(f"#!/bin/sh\necho '{json.dumps(packages)}'\n", encoding="utf-8")
+    python.chmod(0o755)
+    assert runs_with_newer(environment) is tried
+
+
+@pytest.mark.parametrize(("newer", "checked"), [(True, ["pip", "pytest"]), (False, [])])
+def test_tests_of_the_newest_packages_are_left_out_if_nothing_is_new(
+    monkeypatch, capsys, newer, checked
+):
+    called = []
+    monkeypatch.setattr(sys, "argv", ["test.py", "--newest", "--if-newer"])
+    monkeypatch.setattr(Environment, "prepare", lambda *_, **_options: None)
+    monkeypatch.setattr(
+        Environment, "call", lambda _, command, *_1, **_2: called.append(command[2]) or 0
+    )
+    monkeypatch.setattr(checks, "runs_with_newer", lambda _: newer)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "scripts" / "test.py"), run_name="__main__")
+    assert (ended.value.code, called) == (0, checked)
+    assert ("nothing is new" in capsys.readouterr().out) is not newer
 
 
 @pytest.mark.parametrize(
