@@ -72,9 +72,7 @@ def main() -> int:
     print(announcement(checks, what), flush=True)
     environment.prepare(fresh=options.fresh)
     if options.if_newer and not runs_with_newer(environment):
-        print(
-            "sonnx_ort runs with the packages of the lock file here: there is nothing new to try."
-        )
+        print("sonnx_ort runs with the packages of the lock file here: nothing is new.")
         return 0
     # Otherwise each process of a test compiles all that it imports anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
