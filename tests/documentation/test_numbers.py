@@ -162,8 +162,16 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     parts = chosen_cases.PARTS
     assert (checks._CASES, parts) == (6, 10)  # "six", "a tenth"
     yield "CONTRIBUTING.md", f"six cases of each, or a tenth if a test has more than {6 * parts}"
-    (cases,) = re.findall(r"--cases (\d+) --durations", (REPOSITORY / ".ci" / "run").read_text())
-    yield "CONTRIBUTING.md", f"the long tests too, with {cases} cases of each test or a tenth"
+    integration = (REPOSITORY / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
+    (cases,) = re.findall(r"--cases +(\d+) --durations", integration)
+    graphs, splices, examples = re.findall(r"SONNX_ORT_[GSE]\w+=(\d+)", integration)
+    thorough = f"{cases} cases of each test or a tenth, {graphs} random graphs, {splices} splices"
+    yield "CONTRIBUTING.md", f"the long tests too, with {thorough} and {examples} examples"
+    # What only concerns this run, such as its files, is not on the page.
+    called = r"^[^#\n]*?(scripts/(?:\w+\.py|emulated\.sh).*)"
+    for command in re.findall(called, integration, re.MULTILINE):
+        said = re.split(r" (?:--durations|build|dist)", command)[0]
+        yield "CONTRIBUTING.md", f"`{' '.join(said.split())}`"
     yield "CONTRIBUTING.md", f"The cases of a test are in {parts} parts"
     runs = chosen_cases.runs_that_reach_all(0.99)
     yield "CONTRIBUTING.md", f"{runs} commits have all parts with a probability of 99 %"
