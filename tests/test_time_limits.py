@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.child import ChildResult, run_program
+from support.time_limits import limit_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such timer")
 
@@ -84,6 +85,24 @@ def test_test_that_takes_too_long_fails(said: ChildResult, ended: str) -> None:
 def test_process_that_native_code_holds_ends_and_its_test_is_named(said: ChildResult) -> None:
     assert "crashed while running 'test_some.py::test_hangs_in_native_code'" in said.stdout, said
     assert "in test_hangs_in_native_code" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("marks", "seconds"),
+    [
+        ([], 300),
+        ([pytest.mark.thorough], 1800),
+        ([pytest.mark.time_limit(7)], 7),
+        ([pytest.mark.thorough, pytest.mark.time_limit(7)], 7),
+    ],
+)
+def test_marks_give_the_limit(
+    request: pytest.FixtureRequest, marks: list[pytest.MarkDecorator], seconds: float
+) -> None:
+    item = pytest.Function.from_parent(request.node.parent, name="any", callobj=lambda: None)
+    for mark in marks:
+        item.add_marker(mark)
+    assert limit_of(item) == seconds
 
 
 def test_all_other_tests_run(said: ChildResult) -> None:

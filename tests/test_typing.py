@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.child import run_program
 from support.package_copy import PackageCopy
 
@@ -42,6 +44,7 @@ def choices(path: str, names: list[str]) -> None:
 """
 
 
+@pytest.mark.time_limit(600)
 def test_type_checker_sees_wrong_choices_and_the_kind_of_model(tmp_path: Path) -> None:
     PackageCopy.in_folder(tmp_path)
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")

@@ -13,6 +13,9 @@ import pytest
 SECONDS = 300.0
 """How long a test may take, and what prepares it; a mark `time_limit` gives another number."""
 
+THOROUGH_SECONDS = 1800.0
+"""How long a test may take that has the mark `thorough`."""
+
 _NATIVE = 60.0
 """How many seconds later the process ends that is still in native code, which no signal leaves."""
 
@@ -24,7 +27,9 @@ class TimeLimitExceeded(BaseException):
 def limit_of(item: pytest.Item) -> float:
     """How many seconds a test may take."""
     mark = item.get_closest_marker("time_limit")
-    return SECONDS if mark is None else float(mark.args[0])
+    if mark is not None:
+        return float(mark.args[0])
+    return THOROUGH_SECONDS if item.get_closest_marker("thorough") else SECONDS
 
 
 @contextlib.contextmanager
