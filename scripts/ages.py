@@ -68,14 +68,7 @@ def _measured(name: str, arguments: str, file: str = MEASURED) -> Kept:
 _SOUNDNESS = "tests/support/soundness"
 
 KEPT = (
-    _campaign(
-        *("mutants.json", "mutants"),
-        *("sonnx_ort/terms", "sonnx_ort/profile", "custom_ops", "sonnx_ort/guards"),
-        *("sonnx_ort/checker", "sonnx_ort/kernel", "sonnx_ort/knowledge", "sonnx_ort/obligations"),
-        *("sonnx_ort/enforcing", "sonnx_ort/options.py", "sonnx_ort/pipeline.py"),
-        *("sonnx_ort/api.py", "sonnx_ort/file_api.py", "sonnx_ort/files.py"),
-        kinds=(".py",),
-    ),
+    _campaign("mutants.json", "mutants", *_PACKAGE, "models", kinds=(".py",)),
     _campaign(
         *("conditions.json", "conditions"),
         *("custom_ops", "sonnx_ort/enforcing/native", "sonnx_ort/guards"),

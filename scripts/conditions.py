@@ -8,18 +8,13 @@ since. Those that do what the original does are listed in scripts/mutation/same_
 Ends with status 1 if another one survives.
 """
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ages import digest
 from environment import ROOT
+from mutation.calling import ENDLESS, LOG, SURVIVED, statuses
 from mutation.conditions import Mutant, mutants
 from mutation.outcomes import Outcomes, parse, python_files
 
@@ -44,20 +39,6 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """What is measured, each with its tests."""
 
 _PACKAGES = ("pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
-_PYTEST = (
-    *("-m", "pytest", "-q", "-x", "-m", "not thorough and not models", "-p", "no:xdist"),
-    *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "mutation.trials", "--trials"),
-)
-_VARIABLES = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
-    "SONNX_ORT_EXAMPLES": "20",
-}
-_LOG = ROOT / "build" / "conditions.log"
-_LONGEST = 900
-"""The seconds that the tests have with a mutant that is imported."""
-
-_ENDLESS, _INTERRUPTED = -14, 130
-"""Exit statuses of what SIGALRM or the user has ended."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -66,9 +47,10 @@ def run(arguments: Sequence[str]) -> int:
     outcomes, interrupted = Outcomes(options, _PACKAGES, EQUIVALENTS), False
     for tests, files in _by_tests(options.files, options.tests).items():
         tried = {path: _to_try(path, outcomes) for path in files}
-        results = _results({path: names for path, names in tried.items() if names}, tests)
+        of_tests = [(path, name) for path, names in tried.items() for name in names]
+        results = statuses("conditions", of_tests, tests)
         if results is None:
-            print(f"The tests could not be run; {_LOG.relative_to(ROOT)} says why.")
+            print(f"The tests could not be run; {LOG.relative_to(ROOT)} says why.")
             return 2
         for path in files:
             if results.keys() >= {(path, name) for name in tried[path]}:
@@ -106,66 +88,13 @@ def _add(
 ) -> None:
     """Note what came of a file's mutants."""
     named = _named(path)
-    statuses = {name: results[path, name] for name in tried if name in named}
-    timeouts = sum(status == _ENDLESS for status in statuses.values())
+    found = {name: results[path, name] for name in tried if name in named}
+    timeouts = sum(status == ENDLESS for status in found.values())
     if path in outcomes.files and len(tried) < len(named):
         timeouts += outcomes.files[path]["timeouts"]
-    survived = [name for name in named if statuses.get(name) == 0]
+    survived = [name for name in named if found.get(name) == SURVIVED]
     lines = {name: mutant.line for name, mutant in named.items()}
-    outcomes.add(path, len(named), timeouts, survived, lines)
-
-
-def _results(
-    tried: Mapping[str, Sequence[str]], tests: Sequence[str]
-) -> dict[tuple[str, str], int] | None:
-    """The exit status of each mutant; None if the tests fail without one."""
-    if not tried:
-        return {}
-    print(f"{sum(map(len, tried.values()))} mutants with {', '.join(tests)}:", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        results, trials = Path(folder, "results"), Path(folder, "trials.json")
-        given = {
-            "files": {str((ROOT / path).resolve()): names for path, names in tried.items()},
-            "results": str(results),
-        }
-
-        def call(forced: Sequence[Any] | None) -> int:
-            trials.write_text(json.dumps(given | {"forced": forced}), "utf-8")
-            return _pytest(trials, tests, _LONGEST if forced else None)
-
-        done = call(None)
-        if done not in {0, _INTERRUPTED} or not results.is_file():
-            return None
-        statuses = {}
-        for line in results.read_text("utf-8").splitlines():
-            one = json.loads(line)
-            path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
-            if one["again"]:
-                status = _INTERRUPTED if done else call(one["again"])
-            if status != _INTERRUPTED:
-                statuses[path, one["mutant"]] = status
-        return statuses
-
-
-def _pytest(trials: Path, tests: Sequence[str], seconds: float | None) -> int:
-    """The exit status of pytest, whose output is in the log."""
-    _LOG.parent.mkdir(exist_ok=True)
-    with _LOG.open("a", encoding="utf-8") as log:
-        try:
-            done = subprocess.run(
-                [sys.executable, *_PYTEST, trials, *tests],
-                cwd=ROOT,
-                env=os.environ | _VARIABLES,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return _ENDLESS
-        except KeyboardInterrupt:
-            return _INTERRUPTED
-    return done.returncode
+    outcomes.add(path, len(named), survived, lines, timeouts)
 
 
 def _named(path: str) -> dict[str, Mutant]:

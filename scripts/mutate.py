@@ -1,169 +1,153 @@
-"""`campaigns.py mutants`: faults put into the package, one at a time.
+"""`campaigns.py mutants [ROOM ...]`: faults put into the package, one at a time.
 
-mutmut makes each change that it knows to each function of the profile, of the kernels, of the
-analysis and of the rewriting, one at a time, and runs the tests that call it, which have to fail.
-What came of them is recorded in docs/records/mutants.json; a second call tries what survived, and
-what has changed since. Those that do what the original does are listed in
-scripts/mutation/equivalents.toml. Ends with status 1 if another one survives.
+mutmut says which changes can be made to each function. They are made one at a time, and the tests
+that own the room run, as far as they reach the function; one of them has to fail. Of each room that
+is named, of all without, and of files and folders that are named in their place, a sample is tried
+that a seed draws, within a limit of time. What came of it is recorded in docs/records/mutants.json,
+for each file as it was. Another call draws others, and tries again what survived. Those that do
+what the original does are listed in scripts/mutation/equivalents.toml. Ends with status 1 if
+another one survives, with 2 if tests fail without a mutant.
 """
 
-import contextlib
-import json
-import os
-import shutil
+import argparse
+import hashlib
 import subprocess
-import sys
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from ages import sources_of
+from ages import digest
 from environment import ROOT
-from mutation.outcomes import Outcomes, parse, python_files
-from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
-from mutmut.mutation.diff_apply import generated_function_names
-from mutmut.utils.format_utils import orig_function_and_class_names_from_key
-from records import Record
+from mutation.calling import ENDLESS, LOG, SURVIVED, statuses
+from mutation.functions import Functions
+from mutation.outcomes import Outcomes, Sample, python_files
+from mutation.rooms import TESTS, by_room, place_of, places
+from records import RECORDS, make_parser
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
 
-ROOMS = sources_of("mutants.json")
+ROOMS = tuple(map(place_of, TESTS))
 """What mutants are made of."""
 
-TESTS = (
-    *(
-        "tests/terms",
-        "tests/profile",
-        "tests/custom_ops",
-        "tests/kernel",
-        "tests/knowledge",
-        "tests/obligations",
-        "tests/enforcing",
-        "tests/guards",
-    ),
-    "tests/reporting/test_rules_pages.py",
-)
-"""What mutants are tried with, without the tests that take long."""
-
 _PACKAGES = ("mutmut", "libcst", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
-_STAGE = ROOT / "build" / "mutants"
-_NOT_COPIED = ("build", "mutants", "node_modules", ".*", "*.egg-info")
-_INSIDE = ("custom_ops", "models")
-"""Folders of the repository that are packages inside `sonnx_ort`, where mutmut has to see them."""
-
-_SETTINGS = Path(__file__).parent / "mutation" / "mutmut.toml"
-"""The settings of mutmut, but for what is mutated with which tests."""
-
-_SURVIVED, _ENDLESS = {0, 5, 33}, {24, -24, 36, 152}
-"""Exit statuses as mutmut has them; it gives 255 where tests could not be collected, too."""
+COUNT, SECONDS, CASES = 60, 1500.0, 6
+"""What is tried unless other numbers are given: so much that a room ends within half an hour."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Try mutants and keep the record; give 1 if one survived that is not listed."""
-    options = parse(__doc__, "mutants.json", ROOMS, arguments)
-    outcomes = Outcomes(options, _PACKAGES, EQUIVALENTS)
-    # What mutmut knows already outlives a call that is interrupted before there is a record.
-    made_by = outcomes.record["made_by"]
-    stamp = Record(_STAGE.with_suffix(".json"), anew=options.anew, made_by=made_by, staged=False)
-    if not stamp["staged"]:
-        shutil.rmtree(_STAGE, ignore_errors=True)
-        stamp["staged"] = True
-        stamp.write()
-    files = {path: _staged(path) for path in python_files(options.files)}
-    _make_stage(options.files, options.tests or TESTS)
-    with contextlib.chdir(_STAGE):
-        _forget_survivors(files.values())
-        if not _mutmut_ends_well():
-            return 2
-        for path, staged in files.items():
-            codes = _data(staged).exit_code_by_key
-            timeouts = sum(code in _ENDLESS for code in codes.values())
-            survived = [change(staged, name) for name, code in codes.items() if code in _SURVIVED]
-            outcomes.add(path, len(codes), timeouts, sorted(survived))
-    outcomes.write()
-    return 0 if outcomes.good else 1
+    options = _parse(arguments)
+    outcomes, failed = Outcomes(options, _PACKAGES, EQUIVALENTS), False
+    begun = time.monotonic()
+    chosen = by_room(options.files)
+    for place, (room, files) in enumerate(chosen.items()):
+        # Each room has its part of the time that is left.
+        now = time.monotonic()
+        until = now + (begun + options.seconds - now) / (len(chosen) - place)
+        failed |= not _try(room, files, options, outcomes, until)
+        outcomes.write()
+    if failed:
+        print(f"Some tests could not be run; {LOG.relative_to(ROOT)} says why.")
+    return 2 if failed else int(not outcomes.good)
 
 
-def _mutmut_ends_well() -> bool:
-    """Run mutmut, whose progress is for terminals; say what it wrote last where it fails."""
-    variables = {"PYTHONPATH": str(ROOT / "scripts"), "SONNX_ORT_EXAMPLES": "20"}
-    mutmut, log = Path(sys.executable).with_name("mutmut"), _STAGE / "mutmut.log"
-    print(f"mutmut tries the mutants; its progress is in {log.relative_to(ROOT)}.", flush=True)
-    with log.open("w", encoding="utf-8") as output:
-        done = subprocess.run(
-            [mutmut, "run"],
-            env=os.environ | variables,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if done.returncode != 0:
-        lines = log.read_text("utf-8").splitlines()
-        print(*[line for line in lines if line[:1].isascii()][-50:], sep="\n")
-    return done.returncode == 0
+def _try(
+    room: str, files: Sequence[str], options: argparse.Namespace, outcomes: Outcomes, until: float
+) -> bool:
+    """Try a sample of the mutants of a room's files; give whether its tests could be run."""
+    seeds = outcomes.record.setdefault("seeds", {})
+    seed = seeds.get(room, 0) + 1 if options.seed is None else options.seed
+    modules = {path: Functions((ROOT / path).read_text("utf-8")) for path in files}
+    tried = {path: _known(path, outcomes) for path in files}
+    again = [(path, number) for path, known in tried.items() for number in known["survived"]]
+    new = drawn(modules, tried, seed)[: max(0, options.count - len(again))]
+    tests = options.tests or TESTS.get(room, ("tests",))
+    cases = ("--cases", str(options.cases)) if options.cases else ()
+    found = statuses("functions", again + new, tests, until, cases)
+    if found is None:
+        return False
+    seeds[room] = seed
+    for path, module in modules.items():
+        results = {number: status for (file, number), status in found.items() if file == path}
+        _add(outcomes, path, module, tried[path], results)
+    outcomes.tell_sum(room, files)
+    return True
 
 
-def _staged(path: str) -> str:
-    return f"sonnx_ort/{path}" if path.startswith(_INSIDE) else path
+def _known(path: str, outcomes: Outcomes) -> dict[str, list[int]]:
+    """The numbers of the mutants that were tried of a file as it is, by what came of them."""
+    entry: dict[str, Any] = outcomes.files.get(path, {})
+    known = entry["numbers"] if entry.get("source") == digest(path) else {}
+    return {name: list(known.get(name, ())) for name in ("killed", "endless", "survived")}
 
 
-def _make_stage(rooms: Sequence[str], tests: Sequence[str]) -> None:
-    """Copy the repository as the package is installed, beside what mutmut knows already."""
-    _STAGE.mkdir(parents=True, exist_ok=True)
-    for old in _STAGE.iterdir():
-        if old.name != "mutants":
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
-    shutil.copytree(ROOT, _STAGE, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True)
-    for name in _INSIDE:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, _STAGE / "sonnx_ort" / name)
-    staged = [_staged(room) for room in rooms]
-    sources = {Path(room).parts[0] for room in staged}
-    settings = {
-        "source_paths": sorted(sources),
-        "only_mutate": [room if room.endswith(".py") else f"{room}/*" for room in staged],
-        "also_copy": sorted({path.name for path in _STAGE.iterdir()} - {"mutants", *sources}),
-        "pytest_add_cli_args_test_selection": tests,
-    }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-    with (_STAGE / "pyproject.toml").open("a", encoding="utf-8") as file:
-        file.write("\n".join(["", _SETTINGS.read_text("utf-8"), *lines, ""]))
+def drawn(
+    modules: dict[str, Functions], tried: dict[str, dict[str, list[int]]], seed: int
+) -> list[tuple[str, int]]:
+    """All mutants that were not tried, in the order of a seed."""
+    left = [
+        (path, number)
+        for path, module in modules.items()
+        for number in set(range(module.mutants)).difference(*tried[path].values())
+    ]
+
+    def order(one: tuple[str, int]) -> bytes:
+        return hashlib.sha256(f"{seed} {one[0]} {one[1]}".encode()).digest()
+
+    return sorted(left, key=order)
 
 
-def _forget_survivors(staged: Iterable[str]) -> None:
-    """Have mutmut try them again: there may be other tests."""
-    for path in staged:
-        data = _data(path)
-        if data.exit_code_by_key:
-            for name, code in data.exit_code_by_key.items():
-                if code in _SURVIVED:
-                    data.exit_code_by_key[name] = None
-            data.save()
+def _add(
+    outcomes: Outcomes,
+    path: str,
+    module: Functions,
+    known: dict[str, list[int]],
+    results: dict[int, int],
+) -> None:
+    """Note what came of a file's mutants."""
+    numbers = {name: set(those) - results.keys() for name, those in known.items()}
+    for number, status in results.items():
+        names = {SURVIVED: "survived", ENDLESS: "endless"}
+        numbers[names.get(status, "killed")].add(number)
+    tried = {name: sorted(those) for name, those in numbers.items()}
+    survived = {number: module.mutant(number).name for number in tried["survived"]}
+    lines = {name: module.mutant(number).line for number, name in survived.items()}
+    listed = tried["killed"] if outcomes.listed(path) else ()
+    sample = Sample(tried, {module.mutant(number).name for number in listed})
+    outcomes.add(path, module.mutants, list(survived.values()), lines, sample)
 
 
-def _data(staged: str) -> SourceFileMutationData:
-    data = SourceFileMutationData(path=staged)
-    data.load()
-    return data
+def changed_since(commit: str) -> list[str]:
+    """The files of the product that differ from those of a commit, or are new."""
+    git = ["git", "-C", str(ROOT)]
+    compared = [*git, "diff", "--name-only", "--diff-filter=d", "--relative", commit, "--", *ROOMS]
+    new = [*git, "ls-files", "--others", "--exclude-standard", "--", *ROOMS]
+    told = "".join(subprocess.check_output(one, text=True) for one in (compared, new))
+    return told.splitlines()
 
 
-def change(path: str, mutant: str) -> str:
-    """The difference of a mutant: "function: line as it is -> as it becomes"."""
-    spans = MutantLineSpans.load(path)
-    assert spans is not None  # noqa: S101 - mutmut writes them with the mutants
-    names = generated_function_names(mutant)
-    function, class_name = orig_function_and_class_names_from_key(mutant)
-    sources = zip(spans.read_function_sources(names), names, strict=True)
-    old, new = (source.replace(name, function).splitlines() for source, name in sources)
-    start = _common(old, new)
-    end = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - start)
-    before, after = (
-        " ".join(" ".join(lines[start : len(lines) - end]).split()) for lines in (old, new)
-    )
-    return f"{class_name + '.' if class_name else ''}{function}: {before} -> {after}"
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = zip(one, other, strict=False)
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = make_parser(__doc__, RECORDS / "mutants.json", seconds=SECONDS)
+    told = {"files": "rooms, files or folders", "tests": "the tests; those of each room"}
+    parser.add_argument("files", nargs="*", metavar="ROOM", default=TESTS, help=told["files"])
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help=told["tests"])
+    for name, default, what in (
+        ("count", COUNT, "how many of each room, at most; %(default)s"),
+        ("cases", CASES, "how many cases of each test run, 0 for all; %(default)s"),
+        ("seed", None, "what draws them; one more than the last time"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help=what)
+    changed = "only of files that have changed since"
+    parser.add_argument("--changed-since", metavar="COMMIT", help=changed)
+    options = parser.parse_args(arguments)
+    named = places(options.files)
+    for place in (*named, *(options.tests or ())):
+        if not (ROOT / place.partition("::")[0]).exists():
+            parser.error(f"there is no room, file or folder {place}")
+    options.files = python_files(named)
+    if options.changed_since is not None:
+        changes = changed_since(options.changed_since)
+        options.files = [path for path in options.files if path in changes]
+    return options

@@ -1,9 +1,9 @@
 """Write the documentation with what is made from code and tests: `python3 scripts/pages.py`.
 
 Copies docs/ to build/docs, and puts the traceability, the requirements, the configuration index,
-the reference of the commands, the bounds of changes and the ages of records there in the place of
-the lines `<!-- made: NAME -->`, within seconds. With `--results JUNIT ...` it puts in the results
-of verification too, from the files that
+the reference of the commands, the bounds of changes, the mutants that were tried and the ages of
+records there in the place of the lines `<!-- made: NAME -->`, within seconds. With
+`--results JUNIT ...` it puts in the results of verification too, from the files that
 `python3 scripts/test.py --junit-xml JUNIT` writes of runs of the commit that is checked out. Its
 exit status is 1 if a test failed, or one of a requirement did not run, and 2 if a file is of no
 such run.
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import ages
 from environment import ROOT, exit_status, run_in_environment
+from mutation import shown as mutants
 
 run_in_environment()
 
@@ -68,6 +69,7 @@ def write_pages(folder: Path, files: Sequence[Path] = ()) -> int:
             **requirements.tables(demanded),
             **configuration.tables(),
             "bounds": bounds_table(),
+            "mutants": mutants.table(),
             "reference": reference(),
             "results": results.text(verified, runs, list(configuration.read_procedures())),
         },

@@ -2,19 +2,34 @@
 
 import argparse
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ages import digest
 from environment import ROOT
 from records import RECORDS, Record, make_parser, today, versions_of
 
+from mutation.shown import counts
+
 _COUNTS = (
-    "{mutants} mutants, {killed} killed, {timeouts} without an end, {equivalent} equivalent, "
-    "{survivors} survived"
+    "{mutants} mutants, {tried} tried, {killed} killed, {timeouts} without an end, "
+    "{equivalent} equivalent, {survivors} survived"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Which mutants of a file were tried.
+
+    Attributes:
+        numbers: Their numbers, by what came of them.
+        killed: The names of those that a test fails on.
+    """
+
+    numbers: Mapping[str, Sequence[int]]
+    killed: Collection[str]
 
 
 class Outcomes:
@@ -42,37 +57,52 @@ class Outcomes:
         self,
         path: str,
         mutants: int,
-        timeouts: int,
         survived: Sequence[str],
-        lines: Mapping[str, int] = MappingProxyType({}),
+        lines: Mapping[str, int],
+        tried: Sample | int,
     ) -> None:
-        """Note and print what came of the mutants of a file: on the others some test fails.
+        """Note and print what came of the mutants of a file.
+
+        Some test fails on the others, of the sample if there is one.
 
         Args:
             path: The file.
             mutants: How many there are.
-            timeouts: How many of them come to no end.
             survived: The names of those that survived.
-            lines: The lines at which they are, by their names, where these are known.
+            lines: The lines at which they are, by their names.
+            tried: The sample that was tried; of all, how many come to no end.
         """
         listed = self.listed(path)
         survivors = [name for name in dict.fromkeys(survived) if name not in listed]
-        stale = sorted(listed.difference(survived))
+        sample = tried if isinstance(tried, Sample) else None
+        in_vain = listed if sample is None else listed.intersection(sample.killed)
+        stale = sorted(in_vain.difference(survived))
+        timeouts = tried if isinstance(tried, int) else len(tried.numbers["endless"])
+        count = mutants if sample is None else sum(map(len, sample.numbers.values()))
         entry = {
             "source": digest(path),
             "date": today(),
             "mutants": mutants,
-            "killed": mutants - timeouts - len(survived),
+            "killed": count - timeouts - len(survived),
             "timeouts": timeouts,
             "equivalent": len(survived) - len(survivors),
             "survivors": survivors,
         }
+        if sample is not None:
+            entry["numbers"] = sample.numbers
         self.files[path] = entry
         self.good &= not survivors and not stale
-        counts = _COUNTS.format(**entry | {"survivors": len(survivors)})
-        shown = (f"{path}:{lines[s]}: {s}" if s in lines else s for s in survivors)
+        if not count and mutants:
+            return
+        told = _COUNTS.format(**entry | {"survivors": len(survivors), "tried": count})
+        shown = (f"{path}:{lines[s]}: {s}" for s in survivors)
         vain = (f"listed in vain: {one}" for one in stale)
-        print(f"{path}: {counts}", *shown, *vain, sep="\n    ", flush=True)
+        print(f"{path}: {told}", *shown, *vain, sep="\n    ", flush=True)
+
+    def tell_sum(self, what: str, files: Iterable[str]) -> None:
+        """Print what came of all mutants of some files, of which samples were tried."""
+        sums = counts([self.files[path] for path in files])
+        print(f"{what}: {_COUNTS.format(**sums)}", flush=True)
 
     def write(self) -> None:
         """Write the record."""

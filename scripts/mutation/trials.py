@@ -1,13 +1,13 @@
-"""A plugin of pytest that tries mutants of conditions, each in a fork of one process.
+"""A plugin of pytest that tries mutants, each in a fork of one process.
 
-The process has imported all modules, instrumented. The first fork runs all tests and notes which
-conditions each of them reaches, and for how long it runs. Then a fork for each mutant gives the
-condition another value, and runs the tests that reach it, until one fails. What a module computes
-while it is imported keeps the original's value: such a mutant is tried again in a process of its
-own, in which the condition has its value from the beginning.
+The process has imported all modules, in which is noted what is reached. The first fork runs all
+tests and notes what each of them reaches, and for how long it runs. Then each mutant is put in, in
+a fork of its own, which runs the tests that reach it until one fails. Pythons that tests start are
+forks of this fork where support/forks.py makes them. What a module computes while it is imported
+keeps the original's value: such a mutant is tried again in a process of its own, in which it is
+there from the beginning.
 """
 
-import builtins
 import contextlib
 import json
 import os
@@ -18,15 +18,13 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from statistics import fmean
-from types import CodeType
 from typing import Any
 
 import pytest
 
-from mutation.conditions import CONDITION, STOPS, Mutant, instrumented, mutants
+from mutation.kinds import KINDS, Kind
 from mutation.process import limit_memory, package_caches
 
 _AT_LEAST, _TIMES = 20, 5
@@ -36,57 +34,30 @@ _AGAIN = 30
 """So many of the tests that failed last are run first."""
 
 _LONGEST = 3600
-_TESTS_FAIL, _BROKEN = 3, 70
-_FILE = 1 << 20
-"""By how much the numbers of conditions of two files differ, at least."""
+_TESTS_FAIL, _NOT_PUT_IN, _BROKEN = 3, 4, 70
 
 
 @dataclass(slots=True)
 class Trials:
-    """What is tried: mutants of files by their names, with a line for each result.
+    """What is tried, with a line for each result.
 
-    `forced` is the number of a condition and its value, from the beginning on; None where all are
-    tried in turn. `reached` are the conditions that were evaluated since it was emptied, and
-    `failed` the tests that have failed so far, the last one first.
+    Attributes:
+        kind: The kind of the mutants, with the modules.
+        mutants: Each with its file, in the order in which they are tried.
+        results: The file that gets the results.
+        until: When no mutant is tried any more, as `time.monotonic` has it.
+        failed: The tests that have failed so far, the last one first.
     """
 
-    files: dict[str, list[str]]
+    kind: Kind
+    mutants: list[tuple[str, Any]]
     results: Path
-    forced: tuple[int, bool] | None
-    reached: set[int] = field(default_factory=set)
+    until: float
     failed: list[str] = field(default_factory=list)
 
-    def condition(self, number: int, value: Any) -> Any:
-        """The value of a condition, or that of the mutant."""
-        self.reached.add(number)
-        return self.forced[1] if self.forced and self.forced[0] == number else value
-
-    def stops(self, number: int, value: bool) -> bool:
-        """Whether a choice ends with an operand in the mutant."""
-        return self.forced == (number, value)
-
-    def instrument(self) -> None:
-        """Have the files compiled with calls of both, before anything imports them."""
-        setattr(builtins, CONDITION, self.condition)
-        setattr(builtins, STOPS, self.stops)
-        original, places = SourceFileLoader.get_code, [*self.files]
-
-        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
-            path = os.path.realpath(loader.path)
-            if path not in places:
-                return original(loader, name)
-            tree = instrumented(Path(path).read_text("utf-8"), places.index(path) * _FILE)
-            code: CodeType = compile(tree, path, "exec")
-            return code
-
-        pytest.MonkeyPatch().setattr(SourceFileLoader, "get_code", get_code)
-
-    def mutants(self) -> Iterator[tuple[str, int, Mutant]]:
-        """Those that are tried, each with its file and the number of its condition."""
-        for place, (path, names) in enumerate(self.files.items()):
-            for mutant in mutants(Path(path).read_text("utf-8")):
-                if mutant.name in names:
-                    yield path, place * _FILE + mutant.number, mutant
+    def left(self, seconds: float) -> float:
+        """So many seconds, or those that are left, if these are fewer."""
+        return max(min(seconds, self.until - time.monotonic()), 0.001)
 
 
 _TRIALS = pytest.StashKey[Trials]()
@@ -101,45 +72,66 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Note what is reached from now on, while modules are imported."""
     given = json.loads(early_config.known_args_namespace.trials.read_text("utf-8"))
-    forced = given["forced"] and (given["forced"][0], given["forced"][1])
-    trials = Trials(given["files"], Path(given["results"]), forced)
-    if forced:
-        limit_memory()
-    trials.instrument()
+    trials = Trials(
+        KINDS[given["kind"]](given["files"]),
+        [(path, mutant) for path, mutant in given["mutants"]],
+        Path(given["results"]),
+        given["until"],
+    )
+    trials.kind.instrument()
     early_config.stash[_TRIALS] = trials
+    if given["alone"]:
+        limit_memory()
+        trials.kind.put_in(*trials.mutants.pop())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Try all mutants in place of the tests, unless one is in effect."""
     trials = session.config.stash[_TRIALS]
-    if trials.forced:
+    if not trials.mutants:
+        _prepare_children()
         return None
-    imported = set(trials.reached)
+    imported = trials.kind.reached()
     reaching, seconds = _reach(session, trials)
-    for path, number, mutant in trials.mutants():
-        names = reaching.get(str(number), [])
-        items = _in_turn(session.items, seconds, names, trials.failed)
+    for path, mutant in trials.mutants:
+        if time.monotonic() > trials.until:
+            break
+        place = trials.kind.place(path, mutant)
+        items = _in_turn(session.items, seconds, reaching.get(str(place), []), trials.failed)
         limit = _AT_LEAST + _TIMES * sum(seconds[item.nodeid] for item in items)
-        trials.forced = number, mutant.value
-        status = _tried(session, trials, items, limit)
-        trials.forced = None
+        status = _tried(session, trials, (path, mutant), items, trials.left(limit))
         if status == _BROKEN:
-            pytest.exit(f"{mutant.name} could not be tried.", returncode=_BROKEN)
-        again = [number, mutant.value] if status == 0 and number in imported else None
-        result = {"path": path, "mutant": mutant.name, "status": status, "again": again}
+            pytest.exit(f"{mutant} of {path} could not be tried.", returncode=_BROKEN)
+        if status == -signal.SIGALRM and time.monotonic() > trials.until:
+            break
+        again = status == _NOT_PUT_IN or (status == 0 and place in imported)
+        result = {"path": path, "mutant": mutant, "status": status, "again": again}
         # At once: a call may be interrupted.
         with trials.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")
     return True
 
 
+def _prepare_children() -> None:
+    """Have the Pythons that tests start be as this process is, if they are forks at all."""
+    if forks := sys.modules.get("support.forks"):
+        forks.leave_beside()
+
+
 def _tried(
-    session: pytest.Session, trials: Trials, items: Sequence[pytest.Item], limit: float
+    session: pytest.Session,
+    trials: Trials,
+    mutant: tuple[str, Any],
+    items: Sequence[pytest.Item],
+    limit: float,
 ) -> int:
     failing = trials.results.with_suffix(".failing")
 
     def act() -> int:
+        if not trials.kind.put_in(*mutant):
+            return _NOT_PUT_IN
+        _prepare_children()
         for clear in package_caches():
             clear()
         for item, failures in zip(items, _failures(session, items), strict=True):
@@ -212,22 +204,23 @@ def _reach(
     told = trials.results.with_suffix(".reach")
 
     def act() -> int:
+        _prepare_children()
         reaching: defaultdict[int, list[str]] = defaultdict(list)
         seconds, caches = {}, package_caches()
         running = _failures(session, session.items)
         for item in session.items:
             for clear in caches:
                 clear()
-            trials.reached.clear()
+            trials.kind.forget()
             began = time.monotonic()
             next(running)
             seconds[item.nodeid] = time.monotonic() - began
-            for number in trials.reached:
+            for number in trials.kind.reached():
                 reaching[number].append(item.nodeid)
         told.write_text(json.dumps([reaching, seconds]), "utf-8")
         return _TESTS_FAIL if session.testsfailed else 0
 
-    if (status := forked(act, _LONGEST)) != 0:
+    if (status := forked(act, trials.left(_LONGEST))) != 0:
         pytest.exit("The tests fail without a mutant.", returncode=max(status, 1))
     reaching, seconds = json.loads(told.read_text("utf-8"))
     return reaching, seconds

@@ -46,60 +46,6 @@ _AXIS = (
     "its operand"
 )
 FATAL = {
-    "GatherND, negative batch_dims": (
-        (
-            "(float[2,3] x, int64[2,1] i) => (float[?,?] y) {"
-            " y = GatherND<batch_dims = -9223372036854775808>(x, i) }"
-        ),
-        17,
-        (
-            "GatherND '': its batch_dims is -9223372036854775808; it must not be negative, or "
-            "shape inference ends the process"
-        ),
-    ),
-    "Split, fewer parts than outputs": (
-        (
-            "(float[2,8] x) => (float[?,?] a, float[?,?] b, float[?,?] c)"
-            " { a, b, c = Split<axis = 1, num_outputs = 1>(x) }"
-        ),
-        18,
-        (
-            "Split '': its num_outputs is 1; it must not be less than the number of outputs, 3, or "
-            "shape inference ends the process"
-        ),
-    ),
-    "RandomUniform, nothing between low and high": (
-        "() => (float[2] y) { [dice] y = RandomUniform<low = 2.0, shape = [2]>() }",
-        17,
-        (
-            "RandomUniform 'dice': its high is 1.0; it must not be less than 2.0, or a run ends "
-            "the process"
-        ),
-    ),
-    "RandomUniformLike, nothing between low and high": (
-        "(float[2] x) => (float[2] y) { [dice] y = RandomUniformLike<high = -1.0>(x) }",
-        17,
-        (
-            "RandomUniformLike 'dice': its high is -1.0; it must not be less than 0.0, or a run "
-            "ends the process"
-        ),
-    ),
-    "RandomNormal, no deviation": (
-        "() => (float[2] y) { [dice] y = RandomNormal<scale = 0.0, shape = [2]>() }",
-        17,
-        (
-            "RandomNormal 'dice': its scale is 0.0; it must be greater than 0, or a run ends the "
-            "process"
-        ),
-    ),
-    "RandomNormalLike, negative deviation": (
-        "(float[2] x) => (float[2] y) { [dice] y = RandomNormalLike<scale = -1.0>(x) }",
-        17,
-        (
-            "RandomNormalLike 'dice': its scale is -1.0; it must be greater than 0, or a run ends "
-            "the process"
-        ),
-    ),
     "Slice behind Conv": (
         (
             f"(float[1,1,2] x, float[1,1,5] w) => (float[?,?,?] y) {_SLICED}"
@@ -211,28 +157,6 @@ def test_elements_of_long_vectors_are_not_followed() -> None:
         timeout=60,
     )
     assert (child.exit_status, child.stdout) == (0, "proved\n"), child
-
-
-def test_negative_batch_dims_in_a_function_is_refused() -> None:
-    made = parse(
-        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f(x, i) }"
-        '<opset_import: ["" : 17], domain: "local"> f (a, b) => (c)'
-        " { c = GatherND<batch_dims = -1>(a, b) }",
-        domains={"local": 1},
-    )
-    with pytest.raises(sonnx_ort.InvalidModel, match="its batch_dims is -1; it must not be"):
-        sonnx_ort.check(made, operators="default")
-
-
-def test_batch_dims_that_a_call_decides_is_refused() -> None:
-    made = parse(
-        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f<n = 1>(x, i) }"
-        '<opset_import: ["" : 17], domain: "local"> f <n>(a, b) => (c)'
-        " { c = GatherND<batch_dims: int = @n>(a, b) }",
-        domains={"local": 1},
-    )
-    with pytest.raises(sonnx_ort.InvalidModel, match="known only where the function is called"):
-        sonnx_ort.check(made, operators="default")
 
 
 _PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"

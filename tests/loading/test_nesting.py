@@ -140,6 +140,12 @@ def test_nodes_that_are_only_not_sorted(body: str) -> None:
     assert "must be topologically sorted" in refusal(body)
 
 
+def test_cycle_is_not_told_where_another_error_comes_first() -> None:
+    told = refusal("{ q = Unknown(x) y = Neg(z) z = Neg(y) }")
+    assert "No Op registered for Unknown" in told
+    assert "cycle" not in told
+
+
 def test_cycle_in_a_function() -> None:
     made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 18, "local": 1]>
         g (float[n] x) => (float[n] z) { z = local.f(x) }

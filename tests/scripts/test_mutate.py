@@ -1,21 +1,39 @@
 """Campaign of mutants: what becomes of them, and what is recorded and listed of the package's."""
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
+from ages import digest
+from test_architecture import BELOW
 
 from support.pages import REPOSITORY
 from support.tiny_project import TinyProject
 
 pytest.importorskip("mutmut")
 
-from mutate import EQUIVALENTS
+import mutate
+from mutation.calling import statuses
+from mutation.functions import REACHED, Functions
 from mutation.outcomes import listed_in
+from mutation.rooms import TESTS as ROOMS
+from mutation.rooms import place_of, room_of
+from mutation.shown import table
 
-LISTED = listed_in(EQUIVALENTS)
+LISTED = listed_in(mutate.EQUIVALENTS)
 
 MODULE = """\
+import functools
+
+
 class Interval:
+    @property
     def width(self) -> int:
         return abs(3) + 0
+
+    def scaled(self, by: int = 2) -> int:
+        return self.width * by
 
 
 def table() -> list[int]:
@@ -23,6 +41,17 @@ def table() -> list[int]:
 
 
 TABLE = table()
+
+
+@functools.cache
+def first() -> int:
+    return TABLE[0]
+
+
+def endless() -> int:
+    while False:
+        pass
+    return 7
 """
 
 TESTS = """\
@@ -30,15 +59,31 @@ import tiny
 
 
 def test_width():
-    assert tiny.Interval().width() == 3
+    assert tiny.Interval().width == 3
+
+
+def test_scaled():
+    assert tiny.Interval().scaled() == 6
 
 
 def test_table():
     assert tiny.TABLE == [7]
+
+
+def test_first():
+    assert tiny.first() == 7
+
+
+def test_endless():
+    assert tiny.endless() == 7
 """
 
-KILLED = "Interval.width: return abs(3) + 0 -> return abs(4) + 0"
 ADD_NOTHING = "Interval.width: return abs(3) + 0 -> return abs(3) - 0"
+KILLED = "Interval.width: return abs(3) + 0 -> return abs(4) + 0"
+AT_DEFINITION = "Interval.scaled: def scaled(self, by: int = 2) -> int: -> "
+AT_IMPORT = "table: return [7] -> return [8]"
+CACHED = "first: return TABLE[0] -> return TABLE[1]"
+ENDLESS = "endless: while False: -> while True:"
 
 
 @pytest.fixture(scope="module")
@@ -48,47 +93,210 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     return TinyProject(root, "mutants", "equivalents.toml", "mutants.json").write(MODULE, TESTS)
 
 
-def mutate(project: TinyProject, *listed: str) -> tuple[int, str, dict]:
-    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
-    return project.run("tiny.py", "--tests", "tests", listed=listed)
-
-
 @pytest.fixture(scope="module")
 def first_run(project: TinyProject) -> tuple[int, str, dict]:
-    return mutate(project)
+    return project.run("tiny.py")
+
+
+def names(entry: dict, what: str) -> list[str]:
+    """The mutants that became something, by their names."""
+    return [Functions(MODULE).mutant(number).name for number in entry["numbers"][what]]
 
 
 @pytest.mark.thorough
 def test_mutants_that_a_test_tells_are_killed(first_run) -> None:
     _, _, entry = first_run
-    assert (entry["mutants"], entry["killed"], entry["timeouts"]) == (5, 4, 0)
+    killed = "\n".join(names(entry, "killed"))
+    assert [one in killed for one in (KILLED, AT_DEFINITION, AT_IMPORT, CACHED)] == [True] * 4
+    assert names(entry, "endless") == [ENDLESS]
 
 
 @pytest.mark.thorough
 def test_mutants_survive_that_no_test_tells(first_run) -> None:
     status, told, entry = first_run
     assert entry["survivors"] == [ADD_NOTHING]
-    assert told.endswith(f"\n    {ADD_NOTHING}\n")
+    assert f"\n    tiny.py:7: {ADD_NOTHING}\n" in told
     assert status == 1
 
 
 @pytest.fixture(scope="module")
 def second_run(project: TinyProject, first_run) -> tuple[int, str, dict]:
     del first_run
-    return mutate(project, ADD_NOTHING, KILLED)
+    return project.run("tiny.py", listed=(ADD_NOTHING, KILLED))
 
 
 @pytest.mark.thorough
-def test_what_is_listed_of_the_survivors_is_equivalent(second_run) -> None:
-    _, _, entry = second_run
-    assert (entry["survivors"], entry["equivalent"], entry["killed"]) == ([], 1, 4)
+def test_survivors_alone_are_tried_again(second_run) -> None:
+    _, told, _ = second_run
+    assert told.startswith("1 mutants with tests:\n")
+
+
+@pytest.mark.thorough
+def test_what_is_listed_of_the_survivors_is_equivalent(first_run, second_run) -> None:
+    before, after = first_run[2], second_run[2]
+    assert (after["survivors"], after["equivalent"]) == ([], 1)
+    assert after["killed"] == before["killed"]
 
 
 @pytest.mark.thorough
 def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
     status, told, _ = second_run
-    assert told.endswith(f"\n    listed in vain: {KILLED}\n")
+    assert f"\n    listed in vain: {KILLED}\n" in told
     assert status == 1
+
+
+@pytest.mark.thorough
+def test_nothing_is_known_of_a_file_that_has_changed(project: TinyProject, second_run) -> None:
+    del second_run
+    path = project.root / "tiny.py"
+    path.write_text(MODULE.replace("[7]", "[7, 9]"), "utf-8")
+    _, told, entry = project.run("tiny.py", "--count", "0")
+    path.write_text(MODULE, "utf-8")
+    assert [len(those) for those in entry["numbers"].values()] == [0, 0, 0], told
+
+
+@pytest.mark.thorough
+def test_nothing_is_tried_when_the_time_is_over(project: TinyProject, second_run) -> None:
+    del second_run
+    record = project.root / "other.json"
+    status, told, _ = project.run("tiny.py", "--seconds", "0", "--record", str(record))
+    assert (status, told.splitlines()[-1]) == (
+        2,
+        "Some tests could not be run; build/mutants.log says why.",
+    )
+
+
+SOURCE = """\
+def one(a):
+    '''Doc.'''
+    return a + 1
+
+class C:
+    def two(self):
+        return self.b and 2
+"""
+
+
+def test_each_function_tells_that_it_is_reached() -> None:
+    told: list[int] = []
+    scope: dict = {REACHED: told.append}
+    exec(compile(Functions(SOURCE).instrumented(5), "m", "exec"), scope)  # noqa: S102
+    assert (scope["one"](1), scope["one"].__doc__, told) == (2, "Doc.", [5])
+    scope["C"].b = True
+    assert (scope["C"]().two(), told) == (2, [5, 6])
+
+
+def test_mutant_has_the_text_of_the_module_with_one_change() -> None:
+    functions = Functions(SOURCE)
+    made = [functions.mutant(number) for number in range(functions.mutants)]
+    assert [(one.name, one.line, one.function) for one in made] == [
+        ("one: return a + 1 -> return a - 1", 3, 0),
+        ("one: return a + 1 -> return a + 2", 3, 0),
+        ("C.two: return self.b and 2 -> return self.b or 2", 7, 1),
+        ("C.two: return self.b and 2 -> return self.b and 3", 7, 1),
+    ]
+    assert made[3].text == SOURCE.replace("and 2", "and 3")
+    assert made[3].code("m").co_name == "two"
+
+
+def test_seed_draws_the_same_mutants_and_another_one_others() -> None:
+    modules = {"a.py": Functions(SOURCE), "b.py": Functions(SOURCE)}
+    tried = {"a.py": {"killed": [0]}, "b.py": {"killed": []}}
+    one, same, other = (mutate.drawn(modules, tried, seed) for seed in (1, 1, 2))
+    assert one == same != other
+    assert sorted(one) == sorted(other)
+    assert ("a.py", 0) not in one
+
+
+def test_files_that_have_changed_since_a_commit_are_those_of_the_product(tmp_path, monkeypatch):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(tmp_path)]
+
+    def write(*paths: str) -> None:
+        for path in paths:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            with (tmp_path / path).open("a", encoding="utf-8") as file:
+                file.write("x = 1\n")
+
+    subprocess.check_call([*git, "init", "-q"])
+    write("sonnx_ort/runtime/a.py", "sonnx_ort/runtime/b.py", "sonnx_ort/gone.py", "scripts/s.py")
+    subprocess.check_call([*git, "add", "."])
+    subprocess.check_call([*git, "commit", "-q", "-m", "m"])
+    write("sonnx_ort/runtime/b.py", "sonnx_ort/api.py", "scripts/s.py")
+    (tmp_path / "sonnx_ort" / "gone.py").unlink()
+    monkeypatch.setattr(mutate, "ROOT", tmp_path)
+    assert sorted(mutate.changed_since("HEAD")) == ["sonnx_ort/api.py", "sonnx_ort/runtime/b.py"]
+
+
+def test_room_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        mutate.run(["runtimes"])
+    assert "there is no room, file or folder runtimes" in capsys.readouterr().err
+
+
+def test_nothing_is_called_where_there_is_nothing_to_try() -> None:
+    assert statuses("functions", [], ["tests/none"]) == {}
+
+
+def test_every_room_is_tried_with_tests_that_are_there() -> None:
+    assert ROOMS.keys() == {*BELOW, "cli", "__init__"}
+    files = {file.relative_to(REPOSITORY).as_posix() for room in ROOMS for file in files_of(room)}
+    assert {room_of(file) for file in files} == ROOMS.keys()
+    tests = {test for owners in ROOMS.values() for test in owners}
+    assert [test for test in sorted(tests) if not (REPOSITORY / test).exists()] == []
+
+
+def files_of(room: str) -> list:
+    place = REPOSITORY / place_of(room)
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def test_every_file_of_the_product_with_functions_is_of_a_room() -> None:
+    package = (
+        *(REPOSITORY / "sonnx_ort").rglob("*.py"),
+        *(REPOSITORY / "custom_ops").rglob("*.py"),
+    )
+    paths = (file.relative_to(REPOSITORY).as_posix() for file in package)
+    without = (path for path in paths if not room_of(path))
+    assert [path for path in without if len(Functions((REPOSITORY / path).read_text()))] == []
+
+
+def test_page_shows_what_was_tried_of_files_as_they_are(tmp_path: Path) -> None:
+    one, other = sorted((REPOSITORY / "sonnx_ort" / "envelope").glob("*.py"))[1:3]
+    numbers = {"killed": [1, 2], "endless": [3], "survived": [4, 5]}
+    entry = {
+        "mutants": 1200,
+        "killed": 2,
+        "timeouts": 1,
+        "equivalent": 1,
+        "survivors": ["x"],
+        "numbers": numbers,
+    }
+    files = {
+        file.relative_to(REPOSITORY).as_posix(): entry | {"source": source}
+        for file, source in ((one, digest(str(one))), (other, "of another text"))
+    }
+    record = tmp_path / "mutants.json"
+    record.write_text(json.dumps({"files": files}), "utf-8")
+    rows = table(record).splitlines()
+    assert len(rows) == 2 + len(ROOMS)
+    shown = next(row for row in rows if row.startswith("| `envelope` |"))
+    assert shown == "| `envelope` | `tests/envelope` | 1 of 4 | 1,200 | 5 | 2 | 1 | 1 | 1 |"
+
+
+def test_page_tells_what_is_tried_unless_other_numbers_are_given() -> None:
+    text = " ".join((REPOSITORY / "docs" / "mutants.md").read_text("utf-8").split())
+    assert f"A seed draws {mutate.COUNT} of those that were not tried" in text
+    assert f"a call ends after {mutate.SECONDS / 60:g} minutes" in text
+    assert mutate.CASES == 6
+    assert "As in the quick check, six cases of each test run" in text
+
+
+def test_recorded_numbers_are_of_mutants_that_there_are() -> None:
+    record = json.loads((REPOSITORY / "docs" / "records" / "mutants.json").read_text("utf-8"))
+    for path, entry in record["files"].items():
+        numbers = [number for those in entry["numbers"].values() for number in those]
+        assert len(set(numbers)) == len(numbers), path
+        assert set(numbers) <= set(range(entry["mutants"])), path
 
 
 @pytest.mark.parametrize("path", sorted({listed["path"] for listed in LISTED}))

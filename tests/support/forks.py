@@ -23,7 +23,7 @@ import sys
 import threading
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _PREPARED = ("onnxruntime_extensions", "onnx.reference", "support.graphs", "typer", "rich")
 """What is imported once beside the package; a fork fails by itself at what is not installed."""
@@ -149,11 +149,32 @@ def _import_all() -> None:
 
 
 def main() -> None:
+    """Import all, and make forks of this process."""
+    _import_all()
+    _make_forks(socket.socket(fileno=int(sys.argv[1])))
+
+
+def leave_beside() -> None:
+    """Leave a fork of this process beside it that makes its forks: they are as this one is now.
+
+    It has to have started nothing so far.
+    """
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sys.stdout.flush()
+    if os.fork() == 0:
+        ours.close()
+        # pytest puts others in the place of the streams.
+        sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+        _make_forks(its)
+    its.close()
+    _SERVERS[os.getpid()] = ours
+
+
+def _make_forks(asking: socket.socket) -> NoReturn:
     """Make forks until nobody asks for one; end as what a fork executes, in the fork."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_all()
     gc.freeze()
-    files, job = _with_forks_of_its_own(*_asked_for(socket.socket(fileno=int(sys.argv[1]))))
+    files, job = _with_forks_of_its_own(*_asked_for(asking))
     status = 1
     try:
         _execute(files, *json.loads(job))

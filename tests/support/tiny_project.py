@@ -17,6 +17,11 @@ filterwarnings = ["error"]
 markers = ["thorough", "models"]
 """
 
+_CONFTEST = """\
+def pytest_addoption(parser):
+    parser.addoption("--cases", type=int)
+"""
+
 
 @dataclass(frozen=True)
 class TinyProject:
@@ -49,6 +54,7 @@ class TinyProject:
         (self.root / "tests").mkdir()
         (self.root / "tiny.py").write_text(module, "utf-8")
         (self.root / "tests" / "test_tiny.py").write_text(tests, "utf-8")
+        (self.root / "tests" / "conftest.py").write_text(_CONFTEST, "utf-8")
         (self.root / "pyproject.toml").write_text(_SETTINGS, "utf-8")
         return self
 
@@ -64,5 +70,6 @@ class TinyProject:
             text=True,
             check=False,
         )
+        assert not done.stderr, done.stderr
         record = json.loads((self.root / "docs" / "records" / self.record).read_text("utf-8"))
         return done.returncode, done.stdout, record["files"]["tiny.py"]

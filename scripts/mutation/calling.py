@@ -1,0 +1,108 @@
+"""Calls of pytest that try mutants."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from environment import ROOT
+
+SURVIVED, ENDLESS = 0, -14
+"""The status of a mutant that no test fails on, and of one that SIGALRM has ended."""
+
+_INTERRUPTED = 130
+"""The status of what the user has ended."""
+
+_PYTEST = (
+    *("-m", "pytest", "-q", "-x", "-m", "not thorough and not models", "-p", "no:xdist"),
+    *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "mutation.trials", "--trials"),
+)
+_VARIABLES = {
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
+    "PYTHONIOENCODING": "utf-8",
+    "PYTHONHASHSEED": "0",
+    "SONNX_ORT_EXAMPLES": "20",
+}
+LOG = ROOT / "build" / "mutants.log"
+"""What pytest wrote."""
+
+_LONGEST = 900
+"""The seconds that the tests have with a mutant that is there from the beginning."""
+
+
+def statuses(
+    kind: str,
+    mutants: Sequence[tuple[str, Any]],
+    tests: Sequence[str],
+    until: float = math.inf,
+    options: Sequence[str] = (),
+) -> dict[tuple[str, Any], int] | None:
+    """The exit status of each mutant that there was time for; None if the tests fail without one.
+
+    Args:
+        kind: What they are, as `mutation.kinds` names it.
+        mutants: The mutants in the order in which they are tried, each with its file.
+        tests: Files and folders of tests.
+        until: When no further one is tried, as `time.monotonic` has it.
+        options: Options of pytest.
+    """
+    if not mutants:
+        return {}
+    print(f"{len(mutants)} mutants with {', '.join(tests)}:", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        results, trials = Path(folder, "results"), Path(folder, "trials.json")
+        absolute = [(str((ROOT / path).resolve()), mutant) for path, mutant in mutants]
+        given = {
+            "kind": kind,
+            "files": list(dict.fromkeys(path for path, _ in absolute)),
+            "results": str(results),
+            "until": until,
+        }
+
+        def call(tried: Sequence[Any], *, alone: bool) -> int:
+            trials.write_text(json.dumps(given | {"mutants": tried, "alone": alone}), "utf-8")
+            left = min(_LONGEST, until - time.monotonic()) if alone else None
+            return _pytest([trials, *options, *tests], left)
+
+        done = call(absolute, alone=False)
+        if done not in {0, _INTERRUPTED} or not results.is_file():
+            return None
+        found = {}
+        for line in results.read_text("utf-8").splitlines():
+            one = json.loads(line)
+            path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
+            if one["again"]:
+                stopped = done or time.monotonic() > until
+                again = [[one["path"], one["mutant"]]]
+                status = _INTERRUPTED if stopped else call(again, alone=True)
+                status = _INTERRUPTED if time.monotonic() > until else status
+            if status != _INTERRUPTED:
+                found[path, one["mutant"]] = status
+        return found
+
+
+def _pytest(arguments: Sequence[str | Path], seconds: float | None) -> int:
+    """The exit status of pytest, whose output is in the log."""
+    LOG.parent.mkdir(exist_ok=True)
+    with LOG.open("a", encoding="utf-8") as log:
+        try:
+            done = subprocess.run(
+                [sys.executable, *_PYTEST, *arguments],
+                cwd=ROOT,
+                env=os.environ | _VARIABLES,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return ENDLESS
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+    return done.returncode

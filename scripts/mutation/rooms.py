@@ -1,0 +1,84 @@
+"""The rooms of the product, each with the tests that own what it promises."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from environment import ROOT
+
+_AT_THE_ROOT = ("custom_ops", "models")
+"""The rooms that lie beside the package."""
+
+TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "__init__": ("tests/test_import.py",),
+        "api": ("tests/pipeline", "tests/test_typing.py"),
+        "arguments": ("tests/test_arguments.py", "tests/test_documented_arguments.py"),
+        "assumptions": ("tests/test_assumptions.py",),
+        "backends": ("tests/test_backends.py",),
+        "certificates": ("tests/certificates",),
+        "checker": ("tests/certificates",),
+        "cli": ("tests/cli",),
+        "comparing": ("tests/comparing",),
+        "conforming": ("tests/conforming",),
+        "conformity": ("tests/conforming", "tests/cli/test_conform.py"),
+        "custom_ops": ("tests/custom_ops",),
+        "deferred_sympy": ("tests/test_import.py",),
+        "demonstration": ("tests/cli/test_demonstration.py",),
+        "enforcing": ("tests/enforcing",),
+        "envelope": ("tests/envelope",),
+        "errors": ("tests/pipeline", "tests/runtime"),
+        "evidence": ("tests/evidence",),
+        "file_api": ("tests/pipeline", "tests/certificates"),
+        "files": ("tests/pipeline", "tests/evidence/test_recorded.py"),
+        "guards": ("tests/guards", "tests/enforcing"),
+        "installation": ("tests/evidence/test_self_check.py", "tests/cli/test_self_check.py"),
+        "kernel": ("tests/kernel",),
+        "knowledge": ("tests/knowledge",),
+        "loading": ("tests/loading",),
+        "models": ("tests/models",),
+        "obligations": ("tests/obligations",),
+        "options": ("tests/pipeline",),
+        "oracle": ("tests/oracle",),
+        "pipeline": ("tests/pipeline",),
+        "profile": ("tests/profile", "tests/reporting/test_rules_pages.py"),
+        "progress": ("tests/test_progress.py",),
+        "proposing": ("tests/conforming/test_proposals.py",),
+        "reading": ("tests/evidence/test_damaged_records.py", "tests/obligations"),
+        "remedies": ("tests/test_remedies.py",),
+        "reporting": ("tests/reporting",),
+        "runtime": ("tests/runtime",),
+        "suite": ("tests/suite",),
+        "terms": ("tests/terms",),
+        "unenforced": ("tests/test_unenforced.py",),
+        "value_files": ("tests/cli/test_values.py", "tests/comparing/test_saved_values.py"),
+        "versions": ("tests/evidence/test_self_check.py",),
+    }
+)
+"""The tests by the names of the rooms, as files and folders."""
+
+
+def place_of(room: str) -> str:
+    """The folder or the file of a room, from the repository's root."""
+    if room in _AT_THE_ROOT:
+        return room
+    folder = f"sonnx_ort/{room}"
+    return folder if (ROOT / folder).is_dir() else f"{folder}.py"
+
+
+def room_of(path: str) -> str:
+    """The room that a file belongs to; nothing if it belongs to none."""
+    rooms = (room for room in TESTS if f"{path}/".startswith(f"{place_of(room)}/"))
+    return next(rooms, "")
+
+
+def by_room(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Files by their rooms."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(room_of(path), []).append(path)
+    return found
+
+
+def places(names: Sequence[str]) -> list[str]:
+    """The folders and files that are meant by names of rooms, and by other folders and files."""
+    return [place_of(name) if name in TESTS else name for name in names]

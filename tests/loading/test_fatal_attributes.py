@@ -1,0 +1,140 @@
+"""Attributes at which shape inference or a run ends the process are refused."""
+
+import json
+
+import pytest
+
+import sonnx_ort
+from support.child import run_python
+from support.graphs import parse
+
+_INFERENCE = "or shape inference ends the process"
+_RUN = "or a run ends the process"
+FATAL = {
+    "GatherND, negative batch_dims": (
+        (
+            "(float[2,3] x, int64[2,1] i) => (float[?,?] y) {"
+            " y = GatherND<batch_dims = -9223372036854775808>(x, i) }"
+        ),
+        17,
+        (
+            "GatherND '': its batch_dims is -9223372036854775808; it must not be negative, "
+            + _INFERENCE
+        ),
+    ),
+    "Split, fewer parts than outputs": (
+        (
+            "(float[2,8] x) => (float[?,?] a, float[?,?] b, float[?,?] c)"
+            " { a, b, c = Split<axis = 1, num_outputs = 2>(x) }"
+        ),
+        18,
+        (
+            "Split '': its num_outputs is 2; it must not be less than the number of outputs, 3, "
+            + _INFERENCE
+        ),
+    ),
+    "RandomUniform, nothing between low and high": (
+        "() => (float[2] y) { [dice] y = RandomUniform<low = 2.0, shape = [2]>() }",
+        17,
+        f"RandomUniform 'dice': its high is 1.0; it must not be less than 2.0, {_RUN}",
+    ),
+    "RandomUniform, no number": (
+        "() => (float[2] y) { [dice] y = RandomUniform<low = nan, shape = [2]>() }",
+        17,
+        f"RandomUniform 'dice': its low is nan; it must be a number, {_RUN}",
+    ),
+    "RandomUniformLike, nothing between low and high": (
+        "(float[2] x) => (float[2] y) { [dice] y = RandomUniformLike<high = -1.0>(x) }",
+        17,
+        f"RandomUniformLike 'dice': its high is -1.0; it must not be less than 0.0, {_RUN}",
+    ),
+    "RandomNormal, no deviation": (
+        "() => (float[2] y) { [dice] y = RandomNormal<scale = 0.0, shape = [2]>() }",
+        17,
+        f"RandomNormal 'dice': its scale is 0.0; it must be greater than 0, {_RUN}",
+    ),
+    "RandomNormalLike, negative deviation": (
+        "(float[2] x) => (float[2] y) { [dice] y = RandomNormalLike<scale = -1.0>(x) }",
+        17,
+        f"RandomNormalLike 'dice': its scale is -1.0; it must be greater than 0, {_RUN}",
+    ),
+}
+HARMLESS = {
+    "GatherND, no batch": (
+        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = GatherND<batch_dims = 0>(x, i) }",
+        17,
+    ),
+    "Split, as many parts as outputs": (
+        (
+            "(float[2,8] x) => (float[?,?] a, float[?,?] b)"
+            " { a, b = Split<axis = 1, num_outputs = 2>(x) }"
+        ),
+        18,
+    ),
+    "RandomUniform, one number between low and high": (
+        "() => (float[2] y) { y = RandomUniform<low = 1.0, high = 1.0, shape = [2]>() }",
+        17,
+    ),
+    "RandomNormal, a small deviation": (
+        "() => (float[2] y) { y = RandomNormal<scale = 0.001, shape = [2]>() }",
+        17,
+    ),
+}
+
+CHECK = """
+import json
+import sonnx_ort
+from support.graphs import parse
+
+for name, graph, opset in CASES:
+    said = []
+    for refuse in (sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.InferenceSession):
+        try:
+            refuse(parse(graph, opset=opset))
+        except sonnx_ort.InvalidModel as error:
+            said.append(str(error))
+    print(json.dumps([name, said]), flush=True)
+"""
+
+
+@pytest.fixture(name="refusals", scope="module")
+def _refusals() -> dict[str, list[str]]:
+    """What check, rewrite and a session say of each; one child process decides all."""
+    cases = [(name, graph, opset) for name, (graph, opset, *_) in (FATAL | HARMLESS).items()]
+    child = run_python(f"CASES = {cases!r}{CHECK}")
+    assert child.exit_status == 0, child
+    return dict(map(json.loads, child.stdout.splitlines()))
+
+
+@pytest.mark.parametrize("name", FATAL)
+def test_attribute_that_ends_the_process_is_refused(
+    name: str, refusals: dict[str, list[str]]
+) -> None:
+    assert refusals[name] == [FATAL[name][2]] * 3
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_attribute_at_the_limit_is_not_refused(name: str, refusals: dict[str, list[str]]) -> None:
+    assert refusals[name] == []
+
+
+def test_negative_batch_dims_in_a_function_is_refused() -> None:
+    made = parse(
+        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f(x, i) }"
+        '<opset_import: ["" : 17], domain: "local"> f (a, b) => (c)'
+        " { c = GatherND<batch_dims = -1>(a, b) }",
+        domains={"local": 1},
+    )
+    with pytest.raises(sonnx_ort.InvalidModel, match="its batch_dims is -1; it must not be"):
+        sonnx_ort.check(made, operators="default")
+
+
+def test_batch_dims_that_a_call_decides_is_refused() -> None:
+    made = parse(
+        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f<n = 1>(x, i) }"
+        '<opset_import: ["" : 17], domain: "local"> f <n>(a, b) => (c)'
+        " { c = GatherND<batch_dims: int = @n>(a, b) }",
+        domains={"local": 1},
+    )
+    with pytest.raises(sonnx_ort.InvalidModel, match="known only where the function is called"):
+        sonnx_ort.check(made, operators="default")
