@@ -1,7 +1,7 @@
 """`campaigns.py certificates`: forged certificates.
 
-Certifies small models and what enforces them, by number, changes one guard, one step or one premise
-at a time, and runs what the checker accepts, in child processes: what
+Certifies small models and what enforces them, by number, changes one guard, entry or premise at a
+time, and runs what the checker accepts, in child processes: what
 tests/soundness/test_changed_certificates.py does with a few. docs/records/forged_certificates.json
 has how many were forged, what became of them, and which models had one that was accepted and false;
 a further call goes on after the last number.

@@ -1,52 +1,34 @@
-"""Makes certificates: steps that the checker follows, for obligations that the analysis proved.
+"""Makes certificates of what the analysis proved and the checker concludes.
 
-The analysis says what holds; the checker says what follows by its own rules. A certificate has the
-obligations of which both are true, and the steps that they need.
+The analysis says what holds; the checker says what follows by its own rules. A certificate names
+the obligations of which the checker says that they follow, and what holds the others.
 """
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check, rests_on_numbers
+from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
+from sonnx_ort.checker.deriving import Watch
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
-from sonnx_ort.checker.model import KINDS, with_true_assumptions
-from sonnx_ort.checker.obligations import (
-    conclude,
-    is_of_contract,
-    is_of_value,
-    rules_of,
-    values_to_be_finite,
-)
-from sonnx_ort.checker.premises import Changing
+from sonnx_ort.checker.obligations import conclude, is_of_contract
 from sonnx_ort.errors import SonnxError, to_json
-from sonnx_ort.kernel.elements import HELD
-from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.profile.contract import NO_CONTRACT, Contract, contract_document
+from sonnx_ort.profile.contract import contract_document
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.progress import followed
+from sonnx_ort.progress import following
 from sonnx_ort.terms.operand import Operand
-
-_MOST_ELEMENTS = 64
-"""Longer vectors are no shapes, axes or indices."""
-
-_BOUNDED = INTEGERS | {"bool"}
-
-Step = tuple[str, str]
-"""A value, and what is claimed of it."""
 
 
 def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
@@ -62,125 +44,8 @@ def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
     return dict(chain.from_iterable(known))
 
 
-def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
-    """Steps for all values of a graph, those of bodies before those of their nodes."""
-    names = [tensor.name for tensor in graph.initializer]
-    # An initializer may be the default of an input.
-    yield from _steps_of(dict.fromkeys((*(each.name for each in graph.input), *names)), model)
-    nodes: Iterable[onnx.NodeProto] = graph.node
-    if graph is model.proto.graph:
-        nodes = followed(nodes, "following proofs at nodes", len(graph.node))
-    for node in nodes:
-        for body in bodies_of(node):
-            yield from candidates(body, model)
-        yield from _steps_of(filter(None, node.output), model)
-
-
-def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
-    """Steps for results of one node, whose types its rules read first."""
-    names = list(values)
-    yield from ((name, "type") for name in names)
-    for name in names:
-        yield from ((name, kind) for kind in KINDS[1:] if _may_derive(kind, name, model))
-
-
-def _may_derive(kind: str, value: str, model: Model) -> bool:
-    match kind:
-        case "elements":
-            return _few(model, value)
-        case "bounds":
-            return model.knows("type", value) and model.known("type", value) in _BOUNDED
-        case "interval":
-            return model.knows("type", value) and model.known("type", value) in FLOATS
-    return True
-
-
-def _few(model: Model, value: str) -> bool:
-    """Whether a value may be a shape, axes or indices."""
-    if not model.knows("type", value) or not model.knows("shape", value):
-        return False
-    shape = model.known("shape", value)
-    size = shape[0] if shape else 1
-    may_hold = model.known("type", value) in HELD
-    return may_hold and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
-
-
-class Traced(Model):
-    """A model that keeps in mind on which steps each step rests."""
-
-    def __init__(
-        self,
-        model: onnx.ModelProto,
-        contract: Contract = NO_CONTRACT,
-        changing: Changing = MappingProxyType({}),
-    ) -> None:
-        super().__init__(model, contract, changing)
-        self.steps: dict[Step, set[Step]] = {}
-        self._used: set[Step] = set()
-
-    def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established, which is kept in mind."""
-        found = super().known(kind, value)
-        self._used.add((value, kind))
-        return found
-
-    @classmethod
-    def of(cls, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> "Traced":
-        """The model with every step that follows."""
-
-        def take_steps(changing: Changing) -> Traced:
-            made = cls(model, contract, changing)
-            for step in candidates(made.proto.graph, made):
-                made.try_step(step)
-            return made
-
-        found = with_true_assumptions(take_steps)
-        for value, kind in list(found.steps):
-            given = found.states.needed_with(value) if kind == "shape" else None
-            if given is not None:
-                found.steps[value, kind].add((given, "shape"))
-        found.forget()
-        return found
-
-    def try_step(self, step: Step) -> None:
-        """Take a step if it follows, and was not taken before."""
-        if step in self.steps:
-            return
-        self.forget()
-        try:
-            self.derive(*step)
-        except Rejected:
-            return
-        self.steps[step] = set(self._used)
-
-    def needed_for(self, output: str, rule: str) -> set[Step]:
-        """The steps on which an obligation rests, but for those of obligations before.
-
-        Raises:
-            Rejected: It does not follow.
-        """
-        self._used = set()
-        try:
-            conclude(self, output, rule)
-        except Rejected:
-            self.forget()
-            raise
-        return self.needed()
-
-    def forget(self) -> None:
-        """Forget which steps were used."""
-        self._used, self._true = set(), set()
-
-    def needed(self) -> set[Step]:
-        """The steps that were used, and those on which they rest."""
-        needed: set[Step] = set()
-        waiting = set(self._used)
-        while waiting:
-            step = waiting.pop()
-            needed.add(step)
-            waiting |= self.steps[step] - needed
-        return needed
-
+_FOLLOWING: Watch = following("following proofs at nodes")
+_CHECKING: Watch = following("checking proofs at nodes")
 
 Entry = list[str]
 """An output of a node, and the id of a rule."""
@@ -220,7 +85,7 @@ class Certificate:
         return len(self.content["obligations"]) - len(self.obligations)
 
     def to_json(self) -> str:
-        """The certificate as the text of a file, with a step in a line."""
+        """The certificate as the text of a file, with an obligation in a line."""
         entries = []
         for name, value in self.content.items():
             text = to_json(value)
@@ -237,7 +102,7 @@ class Certificate:
             SonnxError: It is rejected.
         """
         try:
-            check(content, self.content, enforced)
+            check(content, self.content, enforced, _CHECKING)
         except Rejected as error:
             raise SonnxError(f"the model cannot be certified: {error}") from error
 
@@ -248,20 +113,19 @@ class Proofs:
     def __init__(self, proto: onnx.ModelProto, graph: ir.Graph, examination: Examination) -> None:
         """Try every proof."""
         self._proto = proto
-        self._needed: set[Step] = set()
         self._concluded: list[Entry] = []
         self._open: list[tuple[Entry, Obligation]] = []
         self._waived: list[Entry] = []
         self._certified: list[Obligation] = []
         self.uncertified: list[Uncertified] = []
-        self._traced: Traced | None = None
+        self._known: Model | None = None
         self._reason = ""
         self._contract = examination.report.demands.contract
         self._proved = sum(o.status is Status.PROVED for o in examination.report.enforced)
         self._names: dict[ir.Value, str] = {}
         try:
-            self._traced = Traced.of(proto, self._contract)
-            self._names = names_of_values(graph, self._traced)
+            self._known = established(proto, self._contract, _FOLLOWING)
+            self._names = names_of_values(graph, self._known)
         except Rejected as error:
             self._reason = str(error)
         for node in examination.nodes:
@@ -273,18 +137,17 @@ class Proofs:
 
     @property
     def rests_on_numbers(self) -> bool:
-        """Whether a step can be an interval of floats that a kernel computes.
+        """Whether a certificate can rest on floats that a kernel computes.
 
-        Which steps a certificate needs is known only where guards are compared.
+        Whether it does is known only where guards are compared.
         """
-        traced = self._traced
-        return traced is not None and rests_on_numbers(traced, traced.steps)
+        return self._known is not None and self._known.computes_numbers
 
     @functools.cached_property
-    def _without(self) -> Traced | None:
+    def _without(self) -> Model | None:
         """What follows without the contract."""
-        followed = self._traced is not None and bool(self._contract)
-        return Traced.of(self._proto) if followed else self._traced
+        within = self._known is not None and bool(self._contract)
+        return established(self._proto, watch=_FOLLOWING) if within else self._known
 
     def _name(self, value: ir.Value) -> str:
         return self._names.get(value, str(value.name))
@@ -295,9 +158,9 @@ class Proofs:
             self._waived.append(entry)
             return
         reason = self._reason
-        if self._traced is not None:
+        if self._known is not None:
             try:
-                self._needed |= self._traced.needed_for(*entry)
+                conclude(self._known, *entry)
             except Rejected as error:
                 reason = str(error.__cause__)
             else:
@@ -312,7 +175,7 @@ class Proofs:
 
         From it the checker concludes which form a guard has.
         """
-        sizes = _sizes(self._traced, self._names.get(value, ""))
+        sizes = _sizes(self._known, self._names.get(value, ""))
         return replace(operand, shape=sizes, scalar_inputs=operand.scalar_inputs and sizes is None)
 
     def shape_named(self, name: str) -> tuple[int | None, ...] | None:
@@ -320,13 +183,14 @@ class Proofs:
 
         What is declared in a model holds without guards.
         """
-        traced = self._without
-        only = traced is not None and len(traced.names.get(name, ())) == 1
-        return _sizes(traced, name) if only else None
+        known = self._without
+        only = known is not None and len(known.names.get(name, ())) == 1
+        return _sizes(known, name) if only else None
 
     def certificate(self, sha256: str) -> Certificate:
         """The certificate of the model alone."""
-        made = {**self._head(sha256, self._needed), "obligations": self._concluded}
+        read = () if self._known is None else (self._known,)
+        made = {**self._head(sha256, read), "obligations": self._concluded}
         certified, uncertified = tuple(self._certified), tuple(self.uncertified)
         by_file = self._proved - len(certified) - len(uncertified)
         return Certificate(made, certified, uncertified, by_file=by_file)
@@ -339,22 +203,16 @@ class Proofs:
         Raises:
             SonnxError: The checker does not know the enforced model as its original and guards.
         """
-        traced = self._traced
-        if traced is None:
+        known, without = self._known, self._without
+        if known is None or without is None:
             raise SonnxError(
                 f"the model cannot be certified ({self._reason}); rewrite without a certificate"
             )
-        traced.forget()
         guarded: list[Entry] = []
         unknown: list[tuple[Entry, Uncertified]] = []
         try:
-            beside = Enforced(traced, enforced)
-            before = Enforced(self._without, enforced) if self._without is not None else beside
-            # The checker needs the steps that say which rules bind a node, and which values.
-            for output, rule in (*self._concluded, *self._waived):
-                if not is_of_value(rule):
-                    rules_of(traced.node(output), demands.edition)
-            list(values_to_be_finite(traced, sorted(demands.operators)))
+            beside = Enforced(known, enforced)
+            before = Enforced(without, enforced) if self._contract else beside
         except Rejected as error:
             raise SonnxError(
                 f"the enforced model cannot be certified ({error}); rewrite without a certificate"
@@ -362,7 +220,7 @@ class Proofs:
         for entry, obligation in self._open:
             of_contract = is_of_contract(entry[1])
             try:
-                require_guarded(traced, before if of_contract else beside, *entry)
+                require_guarded(known, before if of_contract else beside, *entry)
                 guarded.append(entry)
             except Rejected as error:
                 if of_contract:
@@ -372,7 +230,7 @@ class Proofs:
                     ) from error
                 unknown.append((entry, Uncertified(obligation, str(error))))
         made = {
-            **self._head(sha256, self._needed | traced.needed()),
+            **self._head(sha256, (known, without)),
             "obligations": self._concluded,
             "enforced": hashlib.sha256(content).hexdigest(),
             "edition": demands.edition.value,
@@ -384,24 +242,26 @@ class Proofs:
         without_form = tuple(each for _, each in unknown)
         return Certificate(made, tuple(self._certified), tuple(self.uncertified), without_form)
 
-    def _head(self, sha256: str, needed: Set[Step]) -> dict[str, Any]:
-        head: dict[str, Any] = {"format": FORMAT, "model": sha256, "steps": []}
+    def _head(self, sha256: str, read: Iterable[Model]) -> dict[str, Any]:
+        """The entries that say of what a certificate is, and in which sessions and runs it holds.
+
+        Args:
+            sha256: The SHA-256 of the model.
+            read: The models of which was read what is established.
+        """
+        head: dict[str, Any] = {"format": FORMAT, "model": sha256}
         if self._contract:
             head["contract"] = contract_document(self._contract)
-        if self._traced is not None:
-            model = Model(self._proto, self._contract, self._traced.states.changing)
-            steps = [step for step in self._traced.steps if step in needed]
-            head["steps"] = [[*step, model.derive(*step)] for step in steps]
-            if rests_on_numbers(model, steps):
-                head["optimizers"] = {"off": [*MUST_BE_OFF], "may_act": [*MAY_ACT]}
+        if any(each.rests_on_numbers for each in read):
+            head["optimizers"] = {"off": [*MUST_BE_OFF], "may_act": [*MAY_ACT]}
         return head
 
 
-def _sizes(traced: Traced | None, name: str) -> tuple[int | None, ...] | None:
+def _sizes(known: Model | None, name: str) -> tuple[int | None, ...] | None:
     """The certified sizes of a value, None for open ones; None if its rank is not known."""
-    if traced is None or not traced.knows("shape", name):
+    shape = None if known is None else known.known_or_none("shape", name)
+    if shape is None:
         return None
-    shape = traced.known("shape", name)
     return tuple(size if isinstance(size, int) else None for size in shape)
 
 

@@ -1,7 +1,7 @@
 """How far a long piece of work is, for whoever watches it; nobody has to."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -40,6 +40,15 @@ def followed(parts: Iterable[Item], work: str, total: int) -> Iterable[Item]:
     """
     watcher = _WATCHER.get()
     return parts if watcher is None else _told(parts, work, total, watcher)
+
+
+def following(work: str) -> Callable[[Sequence[Item]], Iterable[Item]]:
+    """What gives the parts of some work one after the other, and tells a watcher of them.
+
+    Args:
+        work: What is done, in words.
+    """
+    return lambda parts: followed(parts, work, len(parts))
 
 
 def _told(parts: Iterable[Item], work: str, total: int, watcher: Watcher) -> Iterator[Item]:

@@ -57,7 +57,7 @@ RULES, CHANGES = "applying rules to nodes", "changing nodes"
 WORK = {
     "check": (sonnx_ort.check, [RULES, CHANGES]),
     "conform": (conform, [RULES, CHANGES]),
-    "certify": (certify, [RULES, "following proofs at nodes"]),
+    "certify": (certify, [RULES, "following proofs at nodes", "checking proofs at nodes"]),
     "audit": (
         lambda path: sonnx_ort.audit(path, {"x": np.ones((2, 3), np.float32)}),
         ["auditing nodes"],

@@ -1,9 +1,9 @@
 """Checks a certificate: that obligations of a model hold in every run that ONNX Runtime finishes.
 
-A certificate is a list of steps from the inputs and constants of a model to its proved obligations.
-A step claims the type, the shape, the elements or the numbers of one value, and has to follow from
-earlier steps by the rule of the operator that computes the value, and from a contract if there is
-one. An obligation has to follow from steps by the statement of its rule in the profile. The checker
+A certificate names the obligations of a model that hold, and has no proofs. To check it is to
+derive: in the order of the graph the checker establishes the type, the shape, the elements and the
+numbers of each value, by the rule of the operator that computes it, and by a contract if there is
+one. An obligation has to follow from these by the statement of its rule in the profile. The checker
 needs `kernel`, `profile`, `terms`, `guards` and onnx, and trusts no other part of sonnx_ort. It
 also runs alone, where the folder of sonnx_ort lies:
 
@@ -13,9 +13,10 @@ It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, 
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
 the schemas of onnx. What it does not know it rejects.
 
-    certificate      its form, its steps, its obligations
+    certificate      its form and its obligations
     reading          a model, strictly: what can be read in two ways is rejected
-    model            what is established of a model, step by step, by the rules of the kernel
+    deriving         all that follows of the values of a model, in the order of its graph
+    model            what is established of a model by the rules of the kernel
     premises         what a contract demands of values, and what holds of the states of Loops
     obligations      what the rules of the profile say of nodes and values, from what is established
     enforced, facts  that another model is this one and guards, and what holds after them
@@ -24,13 +25,8 @@ the schemas of onnx. What it does not know it rejects.
     graphs           the graphs of a file and their nodes
 """
 
-from sonnx_ort.checker.certificate import (
-    FORMAT,
-    Malformed,
-    check,
-    read_certificate,
-    rests_on_numbers,
-)
+from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.checker.deriving import established
 from sonnx_ort.checker.graphs import bodies_of, with_unique_names
 from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.sizes import Rejected
@@ -42,7 +38,7 @@ __all__ = [
     "Rejected",
     "bodies_of",
     "check",
+    "established",
     "read_certificate",
-    "rests_on_numbers",
     "with_unique_names",
 ]

@@ -77,7 +77,7 @@ def require_bounded(node: NodeProto, operand: Callable[[str], Tree]) -> None:
     """
     is_bounded = BOUNDED.get(node.op_type)
     if is_bounded is not None:
-        # What a Loop carries is read by no step.
+        # What a Loop carries is read by no iteration.
         names = node.input[:1] if node.op_type == "Loop" else node.input
         found = is_bounded([operand(name) for name in names])
         require(found, f"the {node.op_type} of {[*node.output]} has other operands than in a guard")

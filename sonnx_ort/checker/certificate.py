@@ -1,23 +1,23 @@
-"""Checks a certificate: its form, its steps, its obligations, and the model that enforces them.
+"""Checks a certificate: its form, its obligations, and the model that enforces them.
+
+No proof is in a certificate. The checker derives all that follows of the model by its own rules,
+and concludes each obligation from it.
 
 The form of a certificate. A certificate is JSON:
 
-    format       "sonnx_ort.certificate/2"
+    format       "sonnx_ort.certificate/3"
     model        the SHA-256 of the file of the model
-    steps        [value, "type", "shape", "elements", "bounds" or "interval", what it is], each from
-                 those before; bounds are the smallest and the largest integer, an interval is the
-                 smallest and the largest float, and whether there can be NaN
     obligations  [output of a node, id of a rule] that hold in every run; of `Graph.finite` and of
                  rules of a contract, [value, id of the rule]
 
-if a step is an interval of floats that a kernel computes:
+if an obligation rests on floats that a kernel computes:
 
-    optimizers   {"off": names, "may_act": names} of optimizers of ONNX Runtime: the steps hold in
-                 every session in which those do not act that are off
+    optimizers   {"off": names, "may_act": names} of optimizers of ONNX Runtime: the obligations
+                 hold in every session in which those do not act that are off
 
 if the values have a contract:
 
-    contract     its entries; the steps hold in every run whose values keep it
+    contract     its entries; the obligations hold in every run whose values keep it
 
 and if there is an enforced model:
 
@@ -28,18 +28,18 @@ and if there is an enforced model:
     unknown      [output, rule] that are left to guards of which no form is known
 """
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx
 
+from sonnx_ort.checker.deriving import Watch, established
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
-from sonnx_ort.checker.model import Model, with_true_assumptions
+from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.obligations import (
     conclude,
     demand_on,
@@ -49,7 +49,7 @@ from sonnx_ort.checker.obligations import (
     rules_of,
     values_to_be_finite,
 )
-from sonnx_ort.checker.premises import Changing, require_premises
+from sonnx_ort.checker.premises import require_premises
 from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
@@ -57,7 +57,7 @@ from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.options import Edition
 
-FORMAT = "sonnx_ort.certificate/2"
+FORMAT = "sonnx_ort.certificate/3"
 
 LISTS = ("obligations", "guarded", "waived", "unknown")
 """The entries that say of obligations what holds them."""
@@ -106,11 +106,6 @@ def require_form(certificate: object) -> None:
     for name, is_formed in form.items():
         if not is_formed(certificate[name]):
             raise Malformed(f"the entry '{name}' has another form")
-    seen = set[tuple[str, str]]()
-    for value, kind, _ in certificate["steps"]:
-        if (value, kind) in seen:
-            raise Malformed(f"two steps give the {kind} of '{value}'")
-        seen.add((value, kind))
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -126,23 +121,6 @@ def _no_number(text: str) -> None:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
-
-
-def _is_size(value: object) -> bool:
-    return type(value) in (int, str)
-
-
-def _is_step(value: object) -> bool:
-    match value:
-        case [str(), "type", str()]:
-            return True
-        case [str(), "shape" | "elements", [*claims]]:
-            return all(map(_is_size, claims))
-        case [str(), "bounds", [int(), int()]]:
-            return True
-        case [str(), "interval", [lower, upper, bool()]]:
-            return all(isinstance(end, float) or end in ("inf", "-inf") for end in (lower, upper))
-    return False
 
 
 def _is_entry(value: object) -> bool:
@@ -171,7 +149,6 @@ def _list_of(is_formed: Callable[[object], bool]) -> Callable[[object], bool]:
 _FORM: dict[str, Callable[[object], bool]] = {
     "format": _is_text,
     "model": _is_text,
-    "steps": _list_of(_is_step),
     "obligations": _list_of(_is_entry),
 }
 _FORM_OF_CONTRACT: dict[str, Callable[[object], bool]] = {"contract": _is_contract}
@@ -184,13 +161,19 @@ _FORM_OF_ENFORCED: dict[str, Callable[[object], bool]] = {
 }
 
 
-def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None = None) -> str:
+def check(
+    content: bytes,
+    certificate: Mapping[str, Any],
+    enforced: bytes | None = None,
+    watch: Watch = iter,
+) -> str:
     """Check the certificate of a model.
 
     Args:
         content: The file of the model.
         certificate: The certificate, read from JSON.
         enforced: The file of the enforced model, if the certificate has one.
+        watch: Is given the nodes of the main graph, and may tell how many it gave.
 
     Returns:
         How many obligations hold in every run, and why, as a sentence.
@@ -205,62 +188,46 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     require(wanted or enforced is None, "it is no certificate of an enforced model")
     require(enforced is not None or not wanted, "the enforced model is missing")
     contract = contract_of(certificate.get("contract", []))
-    model = Model(proto, contract)
     require_premises(proto, contract)
-    for value, kind, claim in certificate["steps"]:
-        found = model.derive(value, kind, claim)
-        require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")
-    model.require_kept_assumptions()
-    numbers = rests_on_numbers(model, certificate["steps"])
-    if numbers:
-        _require_optimizers(certificate.get("optimizers"))
+    model = established(proto, contract, watch)
     for output, rule in certificate["obligations"]:
         conclude(model, output, rule)
+    models = [model]
+    if enforced is not None:
+        other = _read(enforced, certificate["enforced"], "enforced model")
+        try:
+            models += _require_enforced(proto, model, other, certificate, watch)
+        except Rejected:
+            raise
+        except Exception as error:
+            raise Rejected(f"the enforced model cannot be followed: {error!r}") from error
+    off = ""
+    if any(each.rests_on_numbers for each in models):
+        _require_optimizers(certificate.get("optimizers"))
+        off = "; the optimizers that it names must be off"
+    return _sentence(certificate) + off
+
+
+def _sentence(certificate: Mapping[str, Any]) -> str:
+    """How many obligations hold, and why."""
     count = len(certificate["obligations"])
-    off = "; the optimizers that it names must be off" if numbers else ""
-    if enforced is None:
-        under = " whose values keep the contract" if contract else ""
-        return f"{count} obligations hold in every run{under}{off}"
-    other = _read(enforced, certificate["enforced"], "enforced model")
-    try:
-        if contract:
-            _require_contract(proto, model, other, certificate)
-        beside = Enforced(model, other)
-        for output, rule in certificate["guarded"]:
-            if not is_of_contract(rule):
-                require_guarded(model, beside, output, rule)
-        _require_all(model, certificate)
-    except Rejected:
-        raise
-    except Exception as error:
-        raise Rejected(f"the enforced model cannot be followed: {error!r}") from error
+    if "enforced" not in certificate:
+        under = " whose values keep the contract" if "contract" in certificate else ""
+        return f"{count} obligations hold in every run{under}"
     guarded, waived, unknown = (len(certificate[name]) for name in LISTS[1:])
     sentence = f"{count + guarded} obligations hold in every run: {count} by proof, "
     sentence += f"{guarded} by guards"
     sentence += f"; {waived} are waived" if waived else ""
     sentence += f"; {unknown} are left to guards of unknown form" if unknown else ""
-    return sentence + off
-
-
-def rests_on_numbers(model: Model, steps: Iterable[Sequence[Any]]) -> bool:
-    """Whether a step is an interval of floats that a kernel computes.
-
-    Then the steps hold where no optimizer forms other floats.
-
-    Args:
-        model: The model.
-        steps: The steps; each begins with a value, and what is said of it.
-    """
-    return any(
-        kind == "interval" and not model.is_constant(value) and not model.is_input(value)
-        for value, kind, *_ in steps
-    )
+    return sentence
 
 
 def _require_optimizers(entry: Mapping[str, Sequence[str]] | None) -> None:
     """Reject a certificate that lets optimizers act which form numbers that no rule knows."""
     if entry is None:
-        raise Rejected("it has intervals, and does not say which optimizers must be off")
+        raise Rejected(
+            "it rests on floats that are computed, and does not say which optimizers must be off"
+        )
     missing = sorted(set(MUST_BE_OFF).difference(entry["off"]))
     require(not missing, f"it does not say that {', '.join(missing)} must be off")
     unknown = sorted(set(entry["may_act"]).difference(MAY_ACT))
@@ -280,25 +247,45 @@ def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:
     return proto
 
 
-def _require_contract(
-    proto: onnx.ModelProto, model: Model, other: onnx.ModelProto, certificate: Mapping[str, Any]
-) -> None:
-    """Reject a contract that neither steps nor guards hold, by what follows without it."""
+def _require_enforced(
+    proto: onnx.ModelProto,
+    model: Model,
+    other: onnx.ModelProto,
+    certificate: Mapping[str, Any],
+    watch: Watch,
+) -> list[Model]:
+    """Reject an enforced model that differs in more than guards, or does not hold what is said.
 
-    def take_steps(changing: Changing) -> Model:
-        without = Model(proto, changing=changing)
-        for value, kind, _ in certificate["steps"]:
-            with contextlib.suppress(Rejected):
-                without.derive(value, kind)
-        return without
+    Returns:
+        The models of which was read what is established.
+    """
+    read = [model]
+    if certificate.get("contract"):
+        without = established(proto, watch=watch)
+        _require_contract(model, Enforced(without, other), certificate)
+        read.append(without)
+    beside = Enforced(model, other)
+    for output, rule in certificate["guarded"]:
+        if not is_of_contract(rule):
+            require_guarded(model, beside, output, rule)
+    _require_all(model, certificate)
+    return read
 
-    beside = Enforced(with_true_assumptions(take_steps), other)
+
+def _require_contract(model: Model, beside: Enforced, certificate: Mapping[str, Any]) -> None:
+    """Reject a contract that neither proofs nor guards hold.
+
+    Args:
+        model: The model, of which is established what follows within the contract.
+        beside: The enforced model beside what follows without the contract.
+        certificate: The certificate.
+    """
     for output, rule in certificate["guarded"]:
         if is_of_contract(rule):
             require_value_guarded(model, beside, output, rule)
-    held = [*certificate["obligations"], *certificate["guarded"]]
-    for entry in obligations_of_contract(model):
-        require(entry in held, f"nothing holds {entry[1]} of '{entry[0]}'")
+    held = {tuple(entry) for name in LISTS[:2] for entry in certificate[name]}
+    for value, rule in obligations_of_contract(model):
+        require((value, rule) in held, f"nothing holds {rule} of '{value}'")
 
 
 def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:

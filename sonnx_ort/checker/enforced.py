@@ -93,7 +93,7 @@ class Enforced:
         self._trusted: set[str] = set()
         self._open: set[str] = set()
         self._reasons: dict[str, str] = {}
-        # ONNX Runtime holds what is declared of inputs, and steps rest on it.
+        # ONNX Runtime holds what is declared of inputs, and facts rest on it.
         declared = [[value.type for value in model.graph.input] for model in (one, other)]
         require(declared[0] == declared[1], "the inputs are declared differently")
         self._compare_claims()

@@ -5,6 +5,7 @@ And their nodes, with what is known of their operands.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -204,16 +205,19 @@ def _named_inside(name: str, producers: Mapping[str, NodeProto]) -> str | None:
 class Definitions:
     """What the graphs of a model define: inputs, constants, results, and what bodies take.
 
-    And what is established of values, by the steps that `Model` takes.
+    And what is established of values, as `Model` derives it.
 
     Attributes:
         version: The version of the standard operators.
+        rests_on_numbers: Whether anything that was read rests on floats that a kernel computes.
     """
 
     def __init__(self, graph: GraphProto, version: int, kinds: Sequence[str]) -> None:
         """Look through the main graph and all bodies; nothing of these kinds is known yet."""
         self.version = version
         self._known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
+        self._of_numbers: set[tuple[str, str]] = set()
+        self.rests_on_numbers = False
         self._inputs = {value.name: value for value in graph.input}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
@@ -221,6 +225,7 @@ class Definitions:
         self._sparse: set[str] = set()
         self._claims = claimed_shapes(graph)
         self._true: set[str] = set()
+        self._true_by_numbers = False
         for each in graphs_of(graph):
             self._take(each)
 
@@ -246,33 +251,68 @@ class Definitions:
         self._producers |= results
 
     def knows(self, kind: str, value: str) -> bool:
-        """Whether an earlier step has established this of a value."""
+        """Whether this is established of a value."""
         return value in self._known[kind]
 
-    def establish(self, kind: str, value: str, found: Any) -> None:
-        """Keep what a step has established. It is never changed: other steps rest on it.
+    def establish(self, kind: str, value: str, found: Any, *, of_numbers: bool = False) -> None:
+        """Keep what is derived of a value. It is never changed: more is derived from it.
+
+        Args:
+            kind: What it says.
+            value: The value.
+            found: What is derived.
+            of_numbers: Whether it rests on floats that a kernel computes.
 
         Raises:
-            Rejected: An earlier step has established it.
+            Rejected: It is established already.
         """
-        require(not self.knows(kind, value), "an earlier step gives it")
+        require(not self.knows(kind, value), "it is established already")
         self._known[kind][value] = found
+        if of_numbers:
+            self._of_numbers.add((kind, value))
 
     def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established."""
-        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
+        """What is established of a value."""
+        require(self.knows(kind, value), f"the {kind} of '{value}' is not known")
+        if (kind, value) in self._of_numbers:
+            self.rests_on_numbers = True
         return self._known[kind][value]
 
+    def known_or_none(self, kind: str, value: str) -> Any:
+        """What is established of a value; None if nothing is."""
+        return self.known(kind, value) if self.knows(kind, value) else None
+
+    @property
+    def computes_numbers(self) -> bool:
+        """Whether anything is established that rests on floats that a kernel computes."""
+        return bool(self._of_numbers)
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[None]:
+        """Say of what is read in the block alone whether it rests on such floats.
+
+        After the block, `rests_on_numbers` is what it was before.
+        """
+        before, self.rests_on_numbers = self.rests_on_numbers, False
+        try:
+            yield
+        finally:
+            self.rests_on_numbers = before
+
     def require_true_claims(self, value: str) -> None:
-        """Reject a value on whose way the file claims a size that no step establishes.
+        """Reject a value on whose way the file claims a size that is not established.
 
         ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
         """
         found = on_the_way(value, self._producers, self._true)
-        for name in found:
-            if name in self._claims:
-                self.require_claimed(name, self.known("shape", name))
-        self._true.update(found)
+        with self.reading_apart():
+            for name in found:
+                if name in self._claims:
+                    self.require_claimed(name, self.known("shape", name))
+            self._true.update(found)
+            # What was found true is not looked at again: it counts for each later value.
+            self._true_by_numbers |= self.rests_on_numbers
+        self.rests_on_numbers |= self._true_by_numbers
 
     def require_claimed(self, value: str, shape: Sizes) -> None:
         """Reject what the file claims of the shape of a value, if that is not established."""
@@ -372,8 +412,8 @@ class Node(kernel.Node):
         return str(self.proto.output[index])
 
     def fact(self, kind: str, value: str) -> Any:
-        """What a step says of a value; None if none does."""
-        return self.model.known(kind, value) if self.model.knows(kind, value) else None
+        """What is established of a value; None if nothing is."""
+        return self.model.known_or_none(kind, value)
 
     def type(self, index: int = 0) -> str:
         """The type of an operand."""
@@ -419,7 +459,7 @@ class Node(kernel.Node):
         return None
 
     def every_integer(self, index: int) -> list[int]:
-        """The elements of an operand, which a step gives as numbers."""
+        """The elements of an operand, which are known as numbers."""
         elements: Sizes = self.model.known("elements", self.name(index))
         found = [each for each in elements if isinstance(each, int)]
         require(len(found) == len(elements), f"'{self.name(index)}' is open")

@@ -1,7 +1,7 @@
 """Whether guards hold a rule of a node: their flags are those that the guard of the rule computes.
 
 The form of a guard follows from the rule and from what is known of the operands, by the functions
-of `sonnx_ort.guards` that make it. Here is known what steps have established, and the expressions
+of `sonnx_ort.guards` that make it. Here is known what the checker has derived, and the expressions
 that a model computes are compared with this one form.
 """
 
@@ -90,7 +90,7 @@ class _Guarded:
         return flag.value in (self.facts.kept if flag.when_kept else self.facts.broken)
 
     def _have_one_shape(self) -> bool:
-        """Whether a guard or steps say that the operands have one shape."""
+        """Whether a guard says that the operands have one shape, or it is established."""
         shapes = {each.shape for each in self.bound}
         return self.are_of_one_shape() or (len(shapes) == 1 and None not in shapes)
 

@@ -1,13 +1,12 @@
-"""What follows from a model: steps that establish the types, shapes and elements of values.
+"""What follows from a model: the types, shapes, elements and numbers of its values.
 
-With a contract the steps hold in every run in which each value that it names keeps it: after the
-guard that enforces it.
+With a contract it holds in every run in which each value that it names keeps it: after the guard
+that enforces it.
 """
 
 from collections.abc import Callable, Sequence
-from math import isinf
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import onnx
 from onnx import NodeProto, TensorProto
@@ -62,7 +61,7 @@ def type_of(node: Node, index: int) -> str:
 
 
 class _Typed:
-    """A node whose operands are tensors, if a step gives their types."""
+    """A node whose operands are tensors, if their types are known."""
 
     def __init__(self, node: Node) -> None:
         self.operator = ("", node.op_type, node.model.version)
@@ -82,11 +81,11 @@ class _Typed:
 
 
 KINDS = ("type", "shape", "elements", "bounds", "interval")
-"""What steps establish of a value, in an order in which they follow."""
+"""What is established of a value, in an order in which it follows."""
 
 
 class Model(Definitions):
-    """A model, and what steps have established of it.
+    """A model, and what is established of it.
 
     Attributes:
         contract: What its values may be.
@@ -99,7 +98,7 @@ class Model(Definitions):
         contract: Contract = NO_CONTRACT,
         changing: Changing = MappingProxyType({}),
     ) -> None:
-        """Begin with no step; of states of Loops that may change, nothing is assumed.
+        """Nothing is established; of states of Loops that may change, nothing is assumed.
 
         Raises:
             Rejected: The file can be read in two ways, or the contract is of other values.
@@ -121,49 +120,53 @@ class Model(Definitions):
         require_contract(self.proto.graph, contract)
         self.demands = demands_on_shapes(self.proto.graph, contract)
 
-    def derive(self, value: str, kind: str, claim: Any = None) -> Any:
-        """What is established of a value by one more step, or by the one that has established it.
+    def derive(self, value: str, kind: str) -> None:
+        """Establish something of a value, from what is established before.
 
-        A fact is made once: whoever asks again is told the same, whatever they claim.
+        A fact is made once: to derive it again changes nothing.
 
         Args:
             value: The value.
             kind: One of `KINDS`.
-            claim: What a certificate says that it is: no more is assumed of a state of a Loop.
 
         Raises:
             Rejected: Nothing follows.
         """
-        if kind in KINDS and self.knows(kind, value):
-            return as_claim(self._known[kind][value])
+        if self.knows(kind, value):
+            return
+        rules: dict[str, Callable[[str], Any]] = {
+            "type": self._type,
+            "shape": self._shape,
+            "elements": self._elements,
+            "bounds": lambda name: self._within_contract(name, kind, self._computed_bounds),
+            "interval": self._interval,
+        }
         try:
-            rules: dict[str, Callable[[str], Any]] = {
-                "type": self._type,
-                "shape": lambda name: self._shape(name, claim),
-                "elements": self._elements,
-                "bounds": lambda name: self._within_contract(name, kind, self._computed_bounds),
-                "interval": self._interval,
-            }
-            require(kind in rules, "there are no such steps")
-            found = rules[kind](value)
+            with self.reading_apart():
+                found = rules[kind](value)
+                computed = kind == "interval" and not self._is_given(value)
+                of_numbers = self.rests_on_numbers or computed
         except Rejected as reason:
             raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason
         except Exception as error:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
-        self.establish(kind, value, found)
-        return as_claim(found)
+        self.establish(kind, value, found, of_numbers=of_numbers)
+
+    def _is_given(self, value: str) -> bool:
+        """Whether no kernel computes a value."""
+        return self.is_constant(value) or self.is_input(value)
 
     def broken_assumptions(self) -> Changing:
-        """The states of Loops that do not keep the shape that steps assume."""
-        return self.states.broken(self._known["shape"].get)
+        """The states of Loops that do not keep the shape that is assumed of them."""
+        return self.states.broken(lambda value: self.known_or_none("shape", value))
 
     def require_kept_assumptions(self) -> None:
-        """Reject steps that assume of a state of a Loop what its body does not keep."""
+        """Reject what assumes of a state of a Loop what its body does not keep."""
         for state in self.broken_assumptions():
             raise Rejected(f"the shape of the state '{state}' changes")
 
     def unguarded(self, kind: str, value: str) -> Any:
-        """What a step has established without the guard of the value's own contract."""
+        """What is established of a value without the guard of its own contract."""
         known = self.known(kind, value)
         return self._unguarded[kind].get(value, known)
 
@@ -192,7 +195,7 @@ class Model(Definitions):
         return str(types.pop())
 
     def _type_of_state(self, node: NodeProto, place: int) -> str:
-        """The type of an input of a body, which has that of the operand in every step."""
+        """The type of an input of a body, which has that of the operand in every iteration."""
         if node.op_type == "Loop" and place < 2:
             return ("int64", "bool")[place]
         # The operands of a Scan of version 8 begin with the lengths of sequences.
@@ -201,14 +204,14 @@ class Model(Definitions):
         require(known, f"the inputs of the body of a {node.op_type} are open")
         return str(self.known("type", node.input[place]))
 
-    def _shape(self, value: str, claim: Sequence[Any] | None) -> Sizes:
+    def _shape(self, value: str) -> Sizes:
         sizes: PartialSizes | None
         if value in self._inputs:
             sizes = self._declared_sizes(value)
         elif value in self._constants:
             sizes = tuple(self._constants[value].dims)
         elif self.states.is_taken(value):
-            sizes = self.states.taken(value, self.known, claim)
+            sizes = self.states.taken(value, self.known)
         elif self.states.is_final(value):
             sizes = self.states.final(value, self.known)
         else:
@@ -330,7 +333,7 @@ class Model(Definitions):
             element_type = ElementType.named(self.known("type", value))
             if element_type is None:
                 raise Rejected("its type has no range")
-            shape = self._known["shape"].get(value)
+            shape = self.known_or_none("shape", value)
             after = entry.intersected(element_type, before, shape)
             self._keep_unguarded(kind, value, before)
             before = after
@@ -340,44 +343,9 @@ class Model(Definitions):
 
     def _keep_unguarded(self, kind: str, value: str, found: Any) -> None:
         """Keep what is known without the guard of a contract; it is never changed either."""
-        require(value not in self._unguarded[kind], "an earlier step needed it")
+        require(value not in self._unguarded[kind], "it is established already")
         self._unguarded[kind][value] = found
 
     def node(self, output: str) -> Node:
         """The node that has this output."""
         return self._node(output)[0]
-
-
-Derived = TypeVar("Derived", bound=Model)
-
-
-def with_true_assumptions(make: Callable[[Changing], Derived]) -> Derived:
-    """A model with all steps whose assumptions of states of Loops are kept.
-
-    Args:
-        make: Makes the model and takes the steps, given the states that may change.
-    """
-    changing: dict[str, frozenset[int] | None] = {}
-    while True:
-        found = make(changing)
-        broken = found.broken_assumptions()
-        if not broken:
-            return found
-        changing |= broken
-
-
-def as_claim(found: str | Sizes | Bounds | Interval) -> str | list[Any]:
-    """What a step says, as a certificate writes it.
-
-    Open sizes are texts, bounds are two numbers, and an interval is the smallest and the largest
-    number of any element, and whether one can be NaN. Infinities are texts.
-    """
-    if isinstance(found, Bounds):
-        return [found.lower, found.upper]
-    if isinstance(found, Interval):
-        whole = found.whole
-        ends = (str(end) if isinf(end) else end for end in (whole.lower, whole.upper))
-        return [*ends, whole.nan]
-    if isinstance(found, str):
-        return found
-    return [size if isinstance(size, int) else str(size) for size in found]

@@ -1,11 +1,11 @@
-"""What the profile demands of nodes and values, decided by what steps have established.
+"""What the profile demands of nodes and values, decided by what is established of them.
 
 The rules are those of `sonnx_ort.profile`. What a rule reads of an operand is looked up when it
-reads it, so that a certificate has the steps alone on which its obligations rest.
+reads it, so that it is known whether an obligation rests on floats that a kernel computes.
 
-What a contract demands of a value is a premise of the steps after it. In a certificate with an
-enforced model it is an obligation as well, which follows from the contract of other values, or is
-held by a guard wherever the value is read.
+What a contract demands of a value is a premise of what is derived after it. In a certificate with
+an enforced model it is an obligation as well, which follows from the contract of other values, or
+is held by a guard wherever the value is read.
 """
 
 import functools
@@ -41,7 +41,7 @@ from sonnx_ort.terms.operand import Operand, dimensions
 
 
 class Established(Operand):
-    """An operand of which that is known what steps have established.
+    """An operand of which that is known what is established.
 
     Equal symbols are equal sizes in every run: the checker gives each open size a name of its own,
     and no shape to an input that is declared as a scalar.
@@ -73,10 +73,10 @@ class Established(Operand):
         return found
 
     def known(self, kind: str) -> Any:
-        """What a step says of it.
+        """What is established of it.
 
         Raises:
-            Rejected: There is no such step.
+            Rejected: Nothing is.
         """
         return self.model.known(kind, self.value)
 
@@ -93,7 +93,7 @@ def _origin(operand: Established) -> str:
 
 
 def _constant(operand: Established) -> Any:
-    """The elements that stand in the file, or that a step gives as numbers."""
+    """The elements that stand in the file, or that are derived as numbers."""
     if not operand.model.knows("elements", operand.value) or _is_constant(operand):
         return operand.model.array(operand.value)
     numbers = operand.known("elements")
@@ -215,7 +215,7 @@ def conclude_of_node(node: Node, identifier: str) -> None:
     rule, operands = bound_rule(node, identifier)
     subject = rule.requirement.subject
     if subject is Subject.STORAGE:
-        # Elements that a step gives do not make a constant of an operand.
+        # Elements that are derived do not make a constant of an operand.
         for each in operands:
             object.__setattr__(each, "constant", None)
     if isinstance(rule.requirement, InfinityForZeroDivisor):
@@ -258,7 +258,9 @@ def obligations_of_contract(model: Model) -> Iterator[list[str]]:
 
 
 def values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
-    """The values that have to be finite for these operators: all that no step says have no floats.
+    """The values that have to be finite for these operators: all but those without floats.
+
+    A value of which the type is not known may have floats.
 
     Args:
         model: The model.
@@ -331,17 +333,22 @@ def _unguarded(model: Model, name: str, requirement: OnElements | OnSizes) -> Op
 def conclude(model: Model, output: str, rule: str) -> None:
     """Conclude an obligation of a value, or of the node that has this output.
 
+    If it follows, `Model.rests_on_numbers` says whether it or one before it rests on them.
+
     Raises:
         Rejected: It does not follow.
     """
-    model.require_kept_assumptions()
     of_value = is_of_value(rule)
     place = f"'{output}'" if of_value else f"the node of '{output}'"
     try:
-        if of_value:
-            _conclude_value(model, output, rule)
-        else:
-            conclude_of_node(model.node(output), rule)
+        with model.reading_apart():
+            model.require_kept_assumptions()
+            if of_value:
+                _conclude_value(model, output, rule)
+            else:
+                conclude_of_node(model.node(output), rule)
+            of_numbers = model.rests_on_numbers
+        model.rests_on_numbers |= of_numbers
     except Rejected as reason:
         raise Rejected(f"{rule} of {place} does not follow: {reason}") from reason
     except Exception as error:

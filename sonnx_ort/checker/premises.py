@@ -1,11 +1,11 @@
-"""What steps presume: the contract of values, and that states of Loops keep their shapes.
+"""What facts presume: the contract of values, and that states of Loops keep their shapes.
 
-A step may assume that a state has the shape of its initial value, or that some of its axes have.
-That holds if the body gives the next iteration the same again, which is checked after all steps.
+It is assumed that a state has the shape of its initial value, or that some of its axes have. That
+holds if the body gives the next iteration the same again, which is compared after all is derived.
 Of a Scan nothing is assumed, for ONNX Runtime infers its shapes in other ways.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -162,16 +162,12 @@ class States:
         """Whether a value is the last state of a Loop."""
         return value in self._final
 
-    def taken(
-        self, value: str, known: Callable[[str, str], Any], claim: Sequence[Any] | None = None
-    ) -> PartialSizes:
+    def taken(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
         """The shape of what a body takes, which is assumed of a state.
 
         Args:
             value: What the body takes.
             known: Gives what is established of a value.
-            claim: What a certificate says of its shape; open sizes are texts. Of axes of which it
-                says something else than the initial value has, nothing is assumed.
 
         Raises:
             Rejected: Nothing is assumed of it.
@@ -186,16 +182,12 @@ class States:
         if changing is None:
             raise Rejected("the rank of the state may change")
         initial: Sizes = known("shape", self._states[value].initial)
-        if claim is not None:
-            pairs = enumerate(zip(initial, claim, strict=False))
-            differ = (axis for axis, (size, said) in pairs if said not in (size, str(size)))
-            changing = changing.union(differ)
         kept = tuple(None if axis in changing else size for axis, size in enumerate(initial))
         self._assume(value, kept)
         return kept
 
     def _assume(self, state: str, sizes: PartialSizes) -> None:
-        """Keep an assumption for `broken`. It is never changed: steps rest on it."""
+        """Keep an assumption for `broken`. It is never changed: facts rest on it."""
         require(state not in self._assumed, "something is assumed of it already")
         self._assumed[state] = sizes
 
@@ -228,8 +220,3 @@ class States:
             if changed:
                 found[state] = changed | (self.changing.get(state) or frozenset())
         return found
-
-    def needed_with(self, value: str) -> str | None:
-        """What a body gives to the next iteration in place of a state; None for other values."""
-        state = self._states.get(value) if value in self._assumed else None
-        return None if state is None else state.given

@@ -384,7 +384,8 @@ def certify(
             "an enforced model"
         )
     if check is not None:
-        accepted = _accepted(model, check, enforced)
+        with working_on(str(model), quiet=quiet):
+            accepted = _accepted(model, check, enforced)
         if not quiet:
             say(f"{check}: accepted: {accepted}")
             say_next(after_certificate(model, given) if enforced is None else "")
@@ -442,11 +443,13 @@ def _accepted(model: Path, certificate: Path, enforced: Path | None) -> str:
     """What the checker says of a certificate."""
     from sonnx_ort.checker import Malformed, Rejected, read_certificate
     from sonnx_ort.checker import check as check_certificate
+    from sonnx_ort.progress import following
 
+    watch = following("checking proofs at nodes")
     try:
         read = read_certificate(certificate.read_bytes())
         beside = None if enforced is None else enforced.read_bytes()
-        return check_certificate(model.read_bytes(), read, beside)
+        return check_certificate(model.read_bytes(), read, beside, watch)
     except Malformed as error:
         raise SonnxError(f"'{certificate}' is no certificate: {error}") from error
     except Rejected as error:

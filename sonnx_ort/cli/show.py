@@ -73,7 +73,7 @@ def _page(file: Path, run: dict[str, str]) -> str:
     from sonnx_ort.reporting.record_page import certificate_page, record_page
 
     document: Any = json_of(file)
-    if isinstance(document, dict) and "steps" in document:
+    if isinstance(document, dict) and "obligations" in document:
         try:
             certificate = read_certificate(file.read_bytes())
         except Malformed as error:

@@ -196,7 +196,6 @@ def certificate_page(
             **run,
             "Edition": str(certificate.get("edition", "")),
             "Operators": ", ".join(certificate.get("operators", ())),
-            "Steps": f"{len(certificate['steps']):,}",
             "SHA-256 of the model": certificate["model"],
             "SHA-256 of the enforced model": certificate.get("enforced", ""),
             "SHA-256 of the certificate": sha256,

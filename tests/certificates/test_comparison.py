@@ -12,8 +12,8 @@ from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Facts, Tree
 from sonnx_ort.guards.guard import OLDEST_FORMAT
+from support.derived import derived
 from support.graphs import parse
-from support.steps import after_all_steps
 
 CODE = "code = Constant<value = int64[1] {-24}>()"
 SIZES = "sx = Shape(x) sy = Shape(y)"
@@ -38,7 +38,7 @@ def division(before: str = "", node: str = "Div(x, y)", inputs: str = LINES) -> 
 def compared(original: onnx.ModelProto, enforced: onnx.ModelProto) -> str | list[Facts]:
     """What holds in front of z; or why the enforced model is not the original and guards."""
     try:
-        return Enforced(after_all_steps(original), enforced).facts_of("z")
+        return Enforced(derived(original), enforced).facts_of("z")
     except Rejected as reason:
         return str(reason)
 
@@ -426,7 +426,7 @@ def test_shape_of_a_scalar_has_no_place_for_a_code(name: str) -> None:
 def test_shapes_of_scalars_are_equal() -> None:
     guard = "sq = Shape(q) e = Equal(so, sq) t = Where(e, so, code) c = Reshape(o, t)"
     enforced = division(f"{SUMS} so = Shape(o) {CODE} {guard}", "Div(c, q)")
-    (found,) = Enforced(after_all_steps(division(SUMS, "Div(o, q)")), enforced).facts_of("z")
+    (found,) = Enforced(derived(division(SUMS, "Div(o, q)")), enforced).facts_of("z")
     shapes = (("Shape", (), ("value", name)) for name in "oq")
     assert found.kept == {("Equal", (), *shapes)}
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from support.derived import Found, alone, concluded, followed
 from support.graphs import parse
-from support.steps import Found, alone, concluded, followed
 
 C = "int64[2] c = {6, 4}"
 """A constant vector."""
@@ -163,7 +163,7 @@ TYPES: Mapping[str, tuple[str, Found]] = {
         "bool"),
     "an operand of no known type": (
         "(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Neg(a) }",
-        "no step gives the type of 'a'"),
+        "the type of 'a' is not known"),
     "If": (chosen("double[n] b", "Abs(x)"), "double"),
     "If of two types": (chosen("int64[n] b", "Shape(x)"), "its branches differ"),
 }  # fmt: skip

@@ -106,7 +106,7 @@ CHANGES: Mapping[str, tuple[Change, str]] = {
     "a declaration": (declared, "'z_operand_shape' is declared"),
     "a false declaration": (
         lambda m: m.graph.output[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 7),
-        "'z' is newly declared as [7]"),
+        "the file says that 'z' has the shape [7]"),
     "a constant of two kinds": (
         lambda m: node_of(m, "z_code").attribute.append(helper.make_attribute("value_int", 3)),
         "the Constant of ['z_code'] has 2 values"),

@@ -207,7 +207,7 @@ FURTHER = {
         with_(GUARD, *OF_SHAPES),
         R1, reads("the flag may have another length")),
     "a scalar that may have any rank": (
-        "int64 x, int64[n] y", GUARD, C1, reads("no step gives the shape of 'x'")),
+        "int64 x, int64[n] y", GUARD, C1, reads("the shape of 'x' is not known")),
     "an operand of unknown rank": ("int64[] x, int64[n] y", GUARD, C1, not_guarded(C1)),
     "a rule without a guard": (
         OPEN, GUARD, "Div.int.R2", "Div.int.R2 of the node of 'z' has no guards of a known form"),

@@ -14,9 +14,9 @@ from sonnx_ort.guards.guard import GuardedNode
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.operand import Operand
+from support.derived import alone, derived
 from support.examined import enforced_with_certificate
 from support.graphs import parse
-from support.steps import after_all_steps, alone
 
 X, Z, W = (("value", name) for name in "xzw")
 
@@ -114,7 +114,7 @@ CASES = {**SHAPES, **SMALLEST}
 @pytest.mark.parametrize("name", CASES)
 def test_comparison_of_shapes_or_of_the_smallest_element_holds_a_rule(name: str) -> None:
     (text, rule, kept, broken), expected = CASES[name]
-    model = after_all_steps(text)
+    model = derived(text)
     beside = Enforced(model, model.proto)
     facts = Facts(frozenset(kept), frozenset(broken))
     assert holds_after(model.node("y"), beside, facts, rule) is expected
@@ -188,7 +188,7 @@ def emitted(text: str) -> tuple[Enforced, list[Facts]]:
     proto = with_inferred_result(text)
     content, _ = enforced_with_certificate(proto.SerializeToString(), operators="all,-Graph")
     made = onnx.load_model_from_string(content)
-    enforced = Enforced(after_all_steps(proto), made)
+    enforced = Enforced(derived(proto), made)
     return enforced, enforced.facts_of("y")
 
 
@@ -266,7 +266,7 @@ def test_guard_of_pairs_of_elements_presumes_one_shape(
 ])  # fmt: skip
 def test_no_guard_holds_what_is_violated_in_every_run(text: str, rule: str) -> None:
     """Its guard presumes that it is open, and says nothing of that."""
-    model = after_all_steps(text)
+    model = derived(text)
     node, kind = model.node("y"), ElementType.FLOAT
     names = ("X", "A") if rule == "Squeeze.A.C2" else ("X0", "X1")
     bound = RULES[rule].of_node(dict(node.attributes()))
@@ -280,7 +280,7 @@ def test_no_guard_holds_what_is_violated_in_every_run(text: str, rule: str) -> N
 
 @pytest.mark.parametrize("rule", ["Conv.outputs", "Conv.R2"])
 def test_no_guard_holds_what_no_run_decides(rule: str) -> None:
-    model = after_all_steps(GROUPED)
+    model = derived(GROUPED)
     beside = Enforced(model, model.proto)
     assert holds_after(model.node("y"), beside, Facts(), rule) is None
 
@@ -296,7 +296,7 @@ UNGUARDED = {
 @pytest.mark.parametrize("name", UNGUARDED)
 def test_rule_without_a_guard_is_rejected(name: str) -> None:
     rule, message = UNGUARDED[name]
-    model = after_all_steps(BINARY)
+    model = derived(BINARY)
     with pytest.raises(Rejected) as caught:
         require_guarded(model, Enforced(model, model.proto), "y", rule)
     assert str(caught.value) == message

@@ -8,8 +8,8 @@ import pytest
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Facts, Tree
 from sonnx_ort.kernel.sizes import Symbolic
+from support.derived import derived
 from support.graphs import parse
-from support.steps import after_all_steps
 
 X, Y = ("value", "x"), ("value", "y")
 S, T = ("Shape", (), X), ("Shape", (), Y)
@@ -80,7 +80,7 @@ COMPARED_RANKS = frozenset({equal(shape(S), shape(shape(OF_OPEN)))})
 
 def beside_itself() -> Enforced:
     proto = parse(SHAPES)
-    return Enforced(after_all_steps(proto), proto)
+    return Enforced(derived(proto), proto)
 
 
 @pytest.mark.parametrize("name", LENGTHS)

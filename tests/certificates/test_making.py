@@ -10,11 +10,12 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import certificates, models
-from sonnx_ort.checker import Rejected, check, read_certificate
+from sonnx_ort.checker import Rejected, check, established, read_certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status, Subject
 from support.command import command
+from support.derived import facts
 from support.graphs import binary_model, parse
 
 CERTIFIED = [
@@ -81,8 +82,9 @@ def test_values_of_bodies_with_equal_names_are_kept_apart(tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "model.onnx")
     made = sonnx_ort.certify(tmp_path / "model.onnx")
     assert not made.uncertified
-    shapes = {value: claim for value, kind, claim in made.content["steps"] if kind == "shape"}
-    assert (shapes["v"], shapes["v'"]) == ([2], [3])
+    found = facts(established(model))
+    assert (found["v", "shape"], found["v'", "shape"]) == ([2], [3])
+    assert {"a", "b"} <= {output for output, _ in made.content["obligations"]}
 
 
 def test_rewritten_model_is_refused(tmp_path: Path) -> None:

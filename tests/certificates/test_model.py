@@ -17,8 +17,8 @@ from sonnx_ort.checker.__main__ import main
 from sonnx_ort.checker.graphs import on_the_way
 from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.profile.catalog import OPERATORS
+from support.derived import Found, alone, concluded, derived, followed
 from support.graphs import parse
-from support.steps import Found, after_all_steps, alone, concluded, followed
 
 DIVISION = alone("Div(x, x)", "float[n] x")
 
@@ -267,18 +267,17 @@ def certificate(proto: onnx.ModelProto, **said: Any) -> tuple[bytes, dict[str, A
     """A model that is its own enforced one, and a certificate that proves nothing."""
     content = proto.SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
-    lists = ("steps", "obligations", "guarded", "waived", "unknown", "operators")
-    head = {"format": "sonnx_ort.certificate/2", "model": digest, "enforced": digest}
+    lists = ("obligations", "guarded", "waived", "unknown", "operators")
+    head = {"format": "sonnx_ort.certificate/3", "model": digest, "enforced": digest}
     return content, {**head, **{name: [] for name in lists}, "edition": "typed", **said}
 
 
 def test_certificate_says_what_is_waived_and_unknown() -> None:
     proto = parse(DIVISION)
-    kinds = [["x", "type", "float"]]
     rules_of_div = ["Div.float.R1", "Div.float.R2", "Div.float.RG1"]
     unknown = [["y", rule] for rule in rules_of_div[1:]]
     content, made = certificate(
-        proto, steps=kinds, operators=["Div"], waived=[["y", rules_of_div[0]]], unknown=unknown
+        proto, operators=["Div"], waived=[["y", rules_of_div[0]]], unknown=unknown
     )
     assert check(content, made, content) == (
         "0 obligations hold in every run: 0 by proof, 0 by guards; 1 are waived; "
@@ -304,7 +303,7 @@ def test_other_name_of_the_domain_of_onnx_changes_nothing() -> None:
     proto = parse(DIVISION)
     proto.graph.node[0].domain = proto.opset_import[0].domain = "ai.onnx"
     content, made = certificate(
-        proto, operators=["Div"], steps=[["x", "type", "float"]],
+        proto, operators=["Div"],
         unknown=[["y", f"Div.float.{tag}"] for tag in ("R1", "R2", "RG1")],
     )  # fmt: skip
     assert check(content, made, content).endswith("3 are left to guards of unknown form")
@@ -336,7 +335,7 @@ def test_certificate_that_says_something_else_is_rejected(name: str) -> None:
 
 
 def of_model_alone(made: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: made[name] for name in ("format", "model", "steps", "obligations")}
+    return {name: made[name] for name in ("format", "model", "obligations")}
 
 
 def test_certificate_of_a_model_alone_is_none_of_an_enforced_one() -> None:
@@ -347,7 +346,7 @@ def test_certificate_of_a_model_alone_is_none_of_an_enforced_one() -> None:
 
 
 def test_steps_of_bodies_are_taken() -> None:
-    (size,) = after_all_steps(parse(BRANCHED)).known("shape", "a")
+    (size,) = derived(parse(BRANCHED)).known("shape", "a")
     assert str(size) == "n"
 
 

@@ -13,8 +13,8 @@ from sonnx_ort.checker import Model, Rejected, obligations
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.options import Edition
+from support.derived import alone, concluded, derived
 from support.graphs import parse
-from support.steps import after_all_steps, alone, concluded
 
 INF, NAN = float("inf"), float("nan")
 LINES = "float[n] x, float[m] z"
@@ -167,11 +167,11 @@ def test_division_by_zero_is_that_of_onnx() -> None:
 
 REASONS = {
     "a type": ("(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Cast<to = 7>(a) }",
-        "Cast.R2", "no step gives the type of 'a'"),
+        "Cast.R2", "the type of 'a' is not known"),
     "a shape": ("(float[n] x) => (float[n] y) { a = Unique(x) y = MatMul(x, a) }", "MatMul.C1",
         "it is not proved: the rank of A (n,) is 1, not 2"),
     "a shape of no step": ("(float[n] x) => (float[n] y) { a = Unique(x) y = Max(a) }",
-        "Max.float.R1", "no step gives the shape of 'a'"),
+        "Max.float.R1", "the shape of 'a' is not known"),
     "elements": (alone("Div(x, z)", "int32[n] x, int32[n] z"), "Div.int.C1",
         "it is not proved: the elements of B depend on the inputs"),
     "a rule of another version": (alone("Squeeze(x)"), "Squeeze.axes",
@@ -201,7 +201,7 @@ def test_claim_of_another_result_is_not_held() -> None:
 
 
 def bound(text: str, edition: Edition) -> set[str]:
-    return {rule.id for rule in rules_of(after_all_steps(text).node("y"), edition)}
+    return {rule.id for rule in rules_of(derived(text).node("y"), edition)}
 
 
 def test_rules_are_those_of_the_type_that_decides() -> None:
@@ -215,7 +215,7 @@ def test_rules_are_those_of_the_type_that_decides() -> None:
 def test_rules_that_are_the_same_for_all_types_need_none() -> None:
     model = Model(parse(alone("Concat<axis = 0>(x, x)")))
     assert "Concat.RG1" in {rule.id for rule in rules_of(model.node("y"), Edition.TYPED)}
-    with pytest.raises(Rejected, match=r"^no step gives the type of 'x'$"):
+    with pytest.raises(Rejected, match=r"^the type of 'x' is not known$"):
         rules_of(Model(parse(alone("Div(x, x)"))).node("y"), Edition.TYPED)
 
 

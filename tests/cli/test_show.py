@@ -135,6 +135,6 @@ def test_page_loads_and_runs_nothing(file: str) -> None:
 ])  # fmt: skip
 def test_what_cannot_be_shown_is_told(line: str, said: str) -> None:
     Path("other.json").write_text("{}", encoding="utf-8")
-    Path("cut.json").write_text('{"steps": 1}', encoding="utf-8")
+    Path("cut.json").write_text('{"obligations": 1}', encoding="utf-8")
     assert refusal("show", *line.split()).startswith(f"sonnx-ort: {said}")
     assert not Path("p.html").exists()

@@ -50,8 +50,9 @@ def altered(made: Path, place: Path, change: Callable[[Certificate], None] | Non
     return place
 
 
-def without_steps(certificate: Certificate) -> None:
-    certificate["steps"] = []
+def with_more_proofs(certificate: Certificate) -> None:
+    certificate["obligations"] += certificate["guarded"]
+    certificate["guarded"] = []
 
 
 def with_fewer_guards(certificate: Certificate) -> None:
@@ -67,15 +68,15 @@ def of_another_enforced_model(certificate: Certificate) -> None:
 
 
 def of_another_form(certificate: Certificate) -> None:
-    certificate["steps"] = 7
+    certificate["obligations"] = 7
 
 
 CHANGES: Mapping[str, tuple[Callable[[Certificate], None] | None, str]] = {
-    "no step": (
-        without_steps,
+    "guards that are said to be proofs": (
+        with_more_proofs,
         (
-            "the certificate is rejected: Div.int.R2 of the node of 'z' does not follow: "
-            "no step gives the type of 'x'"
+            "the certificate is rejected: Div.int.R1 of the node of 'z' does not follow: "
+            "it is not proved: axis 0 is n in A and m in B"
         ),
     ),
     "guards left out": (
@@ -92,7 +93,7 @@ CHANGES: Mapping[str, tuple[Callable[[Certificate], None] | None, str]] = {
     ),
     "another form": (
         of_another_form,
-        "the certificate is rejected: the entry 'steps' has another form",
+        "the certificate is rejected: the entry 'obligations' has another form",
     ),
     "no certificate": (
         None,

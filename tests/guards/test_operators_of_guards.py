@@ -24,8 +24,8 @@ from sonnx_ort.profile.graph import finite_elements
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from support.derived import alone
 from support.operator_cases import OPERATOR_CASES
-from support.steps import alone
 
 DECISIONS = frozenset({"Identity", "If", "Loop", "Reshape", "Where"})
 """What makes a failure of a flag, and hides the shape of a value from ONNX Runtime."""

@@ -1,4 +1,4 @@
-"""Rules of shapes, and every step of a certificate, say what ONNX Runtime's kernels compute.
+"""Rules of shapes, and every fact of the checker, say what ONNX Runtime's kernels compute.
 
 Each operator runs a hundred times and more: attributes, optional inputs, versions, sizes and what
 is declared of them vary, also to what its document does not allow.
@@ -54,7 +54,7 @@ def has_no_kernel(lines, version):
 
 
 class TestShapes(HeldToRuns):
-    """No result is of another shape than is certain, nor contradicts a step of a certificate."""
+    """No result is of another shape than is certain, nor contradicts a fact of the checker."""
 
     attempt = "support.soundness.certified_runs:attempt"
     operators = OPERATORS
@@ -71,8 +71,8 @@ class TestShapes(HeldToRuns):
                 missing[operator] = absent
         assert not missing, missing
 
-    def test_steps_of_every_operator_have_been_confirmed_often_enough(self, attempts):
-        counts = {o: sum(run["steps"] > 0 for run in runs_of(ls)) for o, ls in attempts.items()}
+    def test_facts_of_every_operator_have_been_confirmed_often_enough(self, attempts):
+        counts = {o: sum(run["facts"] > 0 for run in runs_of(ls)) for o, ls in attempts.items()}
         assert {o: count for o, count in counts.items() if count < 0.4 * NEEDED} == {}
 
 
@@ -92,17 +92,17 @@ def test_no_attempt_fails(graphs: Lines) -> None:
 
 
 def confirmed(lines: Lines) -> Lines:
-    """The runs that confirm or contradict a step."""
+    """The runs that confirm or contradict a fact."""
     results = (line.get("result") or {} for line in lines)
-    return [result for result in results if result.get("steps")]
+    return [result for result in results if result.get("facts")]
 
 
-def test_no_run_of_a_graph_contradicts_a_step(graphs: Lines) -> None:
+def test_no_run_of_a_graph_contradicts_a_fact(graphs: Lines) -> None:
     assert "\n\n".join(filter(None, (run["misfit"] for run in confirmed(graphs)))) == ""
 
 
 def test_the_graphs_are_worth_looking_at(graphs: Lines) -> None:
-    assert sum(run["steps"] for run in confirmed(graphs)) > 2 * GRAPHS
+    assert sum(run["facts"] for run in confirmed(graphs)) > 2 * GRAPHS
 
 
 CHUNKS = 8

@@ -28,6 +28,7 @@ from sonnx_ort.models.example import differing_elements
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
 from sonnx_ort.terms.operand import dimensions
 from support.changes import changed
+from support.derived import fact
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.cubes import CUBES
@@ -388,7 +389,7 @@ def _by_the_checker(proto: onnx.ModelProto) -> Answers:
 
 def _follow(model: Model, value: str, kind: str) -> Shape | None:
     try:
-        found = model.derive(value, kind)
+        found = fact(model, value, kind)
     except Rejected:
         return None
     return None if isinstance(found, str) else tuple(found)

@@ -26,13 +26,13 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort import SonnxError
-from sonnx_ort.certificates import Traced
-from sonnx_ort.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import conclude, rules_of
 from sonnx_ort.profile.options import Edition
+from support.derived import facts
 from support.examined import enforced_with_certificate
 from support.graphs import parse
 from support.sessions import on_one_thread
@@ -55,7 +55,7 @@ _RUNS = 4
 _FALSE = {
     "require_same_results,": "other results",
     "require_kept,": "a rule is broken",
-    "require_no_misfit,": "a step is wrong",
+    "require_no_misfit,": "a fact is wrong",
 }
 """What is wrong, by what finds it."""
 
@@ -136,19 +136,17 @@ def _strongest(content: bytes, enforced: bytes | None, edition: str) -> Certific
         Rejected: It reads none of the models.
     """
     try:
-        traced = Traced.of(onnx.load_model_from_string(content))
+        known = established(onnx.load_model_from_string(content))
         beside = None
         if enforced is not None:
-            beside = Enforced(traced, onnx.load_model_from_string(enforced))
-        entries = [*_entries(traced, beside, edition)]
-        model = Model(onnx.load_model_from_string(content))
-        steps = [[*step, model.derive(*step)] for step in traced.steps]
+            beside = Enforced(known, onnx.load_model_from_string(enforced))
+        entries = [*_entries(known, beside, edition)]
     except Rejected:
         raise
     except Exception as error:
         raise Rejected(f"it cannot be followed: {error!r}") from error
     found = {name: [entry for kind, entry in entries if kind == name] for name, _ in entries}
-    made = {"format": FORMAT, "model": _digest(content), "steps": steps}
+    made = {"format": FORMAT, "model": _digest(content)}
     made["obligations"] = found.get("obligations", [])
     if enforced is not None:
         made |= {name: found.get(name, []) for name in ("guarded", "unknown")}
@@ -158,22 +156,22 @@ def _strongest(content: bytes, enforced: bytes | None, edition: str) -> Certific
 
 
 def _entries(
-    traced: Traced, beside: Enforced | None, edition: str
+    known: Model, beside: Enforced | None, edition: str
 ) -> Iterator[tuple[str, list[str]]]:
-    for node in _nodes(traced.proto):
+    for node in _nodes(known.proto):
         output = next(filter(None, node.output), "")
-        for rule in sorted(rule.id for rule in rules_of(traced.node(output), Edition(edition))):
-            yield _holder(traced, beside, output, rule), [output, rule]
+        for rule in sorted(rule.id for rule in rules_of(known.node(output), Edition(edition))):
+            yield _holder(known, beside, output, rule), [output, rule]
 
 
-def _holder(traced: Traced, beside: Enforced | None, output: str, rule: str) -> str:
+def _holder(known: Model, beside: Enforced | None, output: str, rule: str) -> str:
     """In which list of a certificate an obligation can stand."""
     with contextlib.suppress(Rejected):
-        conclude(traced, output, rule)
+        conclude(known, output, rule)
         return "obligations"
     with contextlib.suppress(Rejected):
         if beside is not None:
-            require_guarded(traced.node(output), beside, output, rule)
+            require_guarded(known, beside, output, rule)
             return "guarded"
     return "unknown"
 
@@ -264,25 +262,19 @@ def _hold(forgery: Forgery) -> None:
     for given, expected in zip(filter(None, found), right, strict=True):
         require_same_results(given, expected)
     exposed, names = with_all_values(forgery.original)
-    model = Model(_loaded(forgery))
-    steps = {(value, kind): _claim(claim) for value, kind, claim in forgery.certificate["steps"]}
-    for step in steps:
-        model.derive(*step)
+    model = established(_loaded(forgery))
+    claimed = facts(model)
     # Which rules an edition has is said by the certificate of an enforced model alone.
     said, edition = _said(forgery.certificate), forgery.certificate.get("edition", "")
     for each, values in zip(feeds, _outcomes(exposed.SerializeToString(), feeds), strict=True):
         if values is None:
             continue
         results = dict(zip(names, values, strict=True)) | dict(each)
-        require_no_misfit([*misfits_of(exposed, each, steps, results)])
+        require_no_misfit([*misfits_of(exposed, each, claimed, results)])
         for node in exposed.graph.node:
             rules = said.get(next(filter(None, node.output), ""), set())
             for one in [edition] if edition else _EDITIONS:
                 require_kept(node, rules, results, model.version, one)
-
-
-def _claim(claim: Any) -> Any:
-    return tuple(claim) if isinstance(claim, list) else claim
 
 
 def require_same_results(given: list[Array], expected: list[Array] | None) -> None:
@@ -294,7 +286,7 @@ def require_same_results(given: list[Array], expected: list[Array] | None) -> No
 
 
 def require_no_misfit(misfits: list[str]) -> None:
-    """Hold the steps of a certificate to a run."""
+    """Hold what is derived to a run."""
     assert not misfits, misfits[0]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import onnx
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates import Certificate, Traced, names_of_values
-from sonnx_ort.checker import Rejected
+from sonnx_ort.certificates import Certificate, names_of_values
+from sonnx_ort.checker import Model, Rejected, established
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource
@@ -92,23 +92,23 @@ def concluded_by_checker(
     choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
     loaded = load(content, choices)
     try:
-        traced = Traced.of(onnx.load_model_from_string(content))
+        known = established(onnx.load_model_from_string(content))
     except Rejected:
         return frozenset()
-    names = names_of_values(loaded.model.graph_model.graph, traced)
+    names = names_of_values(loaded.model.graph_model.graph, known)
     concluded = set[tuple[str, str]]()
     for node in examine(loaded, complete=True).examination.nodes:
         outputs = [names[output] for output in node.target.node.outputs if output in names]
         for obligation in node.found if outputs else ():
             rule, held = obligation.rule.id, obligation.rule.requirement.subject is Subject.HELD
-            if not held and _is_concluded(traced, outputs[0], rule):
+            if not held and _is_concluded(known, outputs[0], rule):
                 concluded.add((node.target.label, rule))
     return frozenset(concluded)
 
 
-def _is_concluded(traced: Traced, output: str, rule: str) -> bool:
+def _is_concluded(known: Model, output: str, rule: str) -> bool:
     try:
-        conclude(traced, output, rule)
+        conclude(known, output, rule)
     except Rejected:
         return False
     return True

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from sonnx_ort.certificates import Traced
-from sonnx_ort.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.obligations import conclude, rules_of
 from sonnx_ort.profile.options import Edition
@@ -20,18 +19,16 @@ def judged(original: onnx.ModelProto, enforced: onnx.ModelProto, guarded: Sequen
     Of all other rules of Div it says what it concludes, and that the rest is not known.
     """
     contents = [model.SerializeToString() for model in (original, enforced)]
-    traced = Traced.of(onnx.load_model_from_string(contents[0]))
-    model = Model(onnx.load_model_from_string(contents[0]), changing=traced.states.changing)
+    known = established(onnx.load_model_from_string(contents[0]))
     found: dict[str, list[Entry]] = {"obligations": [], "unknown": [], "guarded": [*guarded]}
-    for output in _divisions(traced.proto.graph):
-        for rule in rules_of(traced.node(output), Edition.TYPED):
+    for output in _divisions(known.proto.graph):
+        for rule in rules_of(known.node(output), Edition.TYPED):
             if (output, rule.id) not in guarded:
-                found[_holder(traced, output, rule.id)].append((output, rule.id))
+                found[_holder(known, output, rule.id)].append((output, rule.id))
     certificate = {
         "format": FORMAT,
         "model": hashlib.sha256(contents[0]).hexdigest(),
         "enforced": hashlib.sha256(contents[1]).hexdigest(),
-        "steps": [[*step, model.derive(*step)] for step in traced.steps],
         "edition": "typed",
         "operators": ["Div"],
         "waived": [],
@@ -48,9 +45,9 @@ def _divisions(graph: onnx.GraphProto) -> list[str]:
     return [node.output[0] for node in nodes if node.op_type == "Div"]
 
 
-def _holder(traced: Traced, output: str, rule: str) -> str:
+def _holder(known: Model, output: str, rule: str) -> str:
     try:
-        conclude(traced, output, rule)
+        conclude(known, output, rule)
     except Rejected:
         return "unknown"
     return "obligations"

@@ -12,11 +12,10 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates import Traced
-from sonnx_ort.checker import Rejected
-from sonnx_ort.checker.model import as_claim
+from sonnx_ort.checker import Rejected, established
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.terms.operand import Shape
+from support.derived import facts
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.models import random_feeds, random_model
@@ -28,17 +27,17 @@ OPERATORS = sorted(SHAPE_RULES)
 
 
 def attempt(number: int) -> Attempt:
-    """Try one node; tell the `version` of its operator, and how many `steps` were certified."""
+    """Try one node; tell the `version` of its operator, and how many `facts` were derived."""
     operator, rng = chosen("shapes", OPERATORS, number)
     case, made = random_case(rng, operator), OneNode()
     model = made.model(case, lambda *given: _source(rng, made, *given))
-    steps = _steps(model)
+    claimed = _derived(model)
 
     def compared(shapes: list[Shape | None], outputs: list[Array]) -> dict[str, Any]:
         results = dict(zip((value.name for value in model.graph.output), outputs, strict=True))
-        contradicted = [*misfits_of(model, made.feeds, steps, results)]
+        contradicted = [*misfits_of(model, made.feeds, claimed, results)]
         by_facts = misfit(shapes, outputs, _sizes_of_run(model, made.feeds))
-        return {"misfit": "; ".join(filter(None, [by_facts, *contradicted])), "steps": len(steps)}
+        return {"misfit": "; ".join(filter(None, [by_facts, *contradicted])), "facts": len(claimed)}
 
     found = held_to_a_run(rng, model, made.feeds, lambda facts: facts.shape, compared)
     return found and {"version": operator_version(operator, case.opset)} | found
@@ -70,21 +69,20 @@ def attempt_of_graph(number: int) -> dict[str, Any] | None:
     return _held(made.proto, random_feeds(rng, made), rng.choice(("none", "all")))
 
 
-def _steps(model: onnx.ModelProto) -> dict[tuple[str, str], Any]:
-    """What is certified of values, by their names and by what it is; nothing of what is refused."""
+def _derived(model: onnx.ModelProto) -> Mapping[tuple[str, str], Any]:
+    """What is derived of values, by their names and by what it is; nothing of what is refused."""
     try:
-        traced = Traced.of(model)
+        return facts(established(model))
     except Rejected:
         return {}
-    return {(value, kind): as_claim(traced.known(kind, value)) for value, kind in traced.steps}
 
 
 def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dict[str, Any] | None:
-    """How many steps a run confirms, and what contradicts one; None if there is no run or step."""
+    """How many facts a run confirms, and what contradicts one; None if there is no run or fact."""
     ort.set_default_logger_severity(4)
-    steps = _steps(model)
+    claimed = _derived(model)
     names = [name for node in model.graph.node for name in node.output if name]
-    shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
+    shown = [name for name in names if any((name, kind) in claimed for kind in ("type", "shape"))]
     if not shown:
         return None
     exposed = onnx.ModelProto()
@@ -96,10 +94,10 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
         results = dict(zip(shown, session.run(shown, feeds), strict=True))
     except Exception:  # noqa: BLE001 - what does not run contradicts nothing
         return None
-    misfits = [*misfits_of(model, feeds, steps, results)]
+    misfits = [*misfits_of(model, feeds, claimed, results)]
     text = f"{misfits[0]} of\n{onnx.printer.to_text(model)}\n{feeds}" if misfits else ""
-    count = sum(value in results for value, _ in steps)
-    return {"steps": count, "misfit": text}
+    count = sum(value in results for value, _ in claimed)
+    return {"facts": count, "misfit": text}
 
 
 def _sizes_of_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, int]:
@@ -115,12 +113,12 @@ def _sizes_of_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[st
 def misfits_of(
     model: onnx.ModelProto,
     feeds: Mapping[str, Array],
-    steps: Mapping[tuple[str, str], Any],
+    claimed: Mapping[tuple[str, str], Any],
     results: Mapping[str, Any],
 ) -> Iterator[str]:
-    """What steps say of values, and a run contradicts."""
+    """What is claimed of values, and a run contradicts."""
     sizes = _sizes_of_run(model, feeds)
-    for (value, kind), claim in steps.items():
+    for (value, kind), claim in claimed.items():
         array = results.get(value)
         if not isinstance(array, np.ndarray):
             continue
@@ -148,7 +146,7 @@ def misfits_of(
 
 
 def _fits(claim: int | str, found: int, sizes: dict[str, int]) -> bool:
-    """Whether a size can be what a step says; of an input that is not fed no size is known."""
+    """Whether a size can be what is claimed; of an input that is not fed no size is known."""
     try:
         return stands_for(claim, found, sizes)
     except NameError:

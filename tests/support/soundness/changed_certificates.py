@@ -6,24 +6,22 @@ break no rule that it certifies. Attempts are for `support.soundness.isolated`.
 
 import contextlib
 import hashlib
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.certificates import Traced
-from sonnx_ort.checker import Model, Rejected, check, read_certificate
+from sonnx_ort.checker import Model, Rejected, check, established, read_certificate
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import conclude, demand_on, is_of_contract
 from sonnx_ort.profile.contract import contract_of
+from support.derived import facts
 from support.examined import enforced_with_certificate
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
@@ -42,7 +40,7 @@ _WHY = {
     "require_kept,": "a rule is broken",
     "_require_hidden,": "a rule is broken",
     "_require_contract,": "a contract is broken",
-    "_require_no_misfit,": "a step is wrong",
+    "_require_no_misfit,": "a fact is wrong",
 }
 """What is wrong, by what finds it."""
 
@@ -107,33 +105,24 @@ def _strongest(certificate: Certificate, content: bytes, enforced: bytes) -> Cer
         Rejected: It cannot compare them.
     """
     contract = contract_of(certificate.get("contract", []))
-    traced = Traced.of(onnx.load_model_from_string(content), contract)
-    without = Traced.of(onnx.load_model_from_string(content)) if contract else traced
+    known = established(onnx.load_model_from_string(content), contract)
+    without = established(onnx.load_model_from_string(content)) if contract else known
     other = onnx.load_model_from_string(enforced)
-    beside, before = Enforced(traced, other), Enforced(without, other)
+    beside, before = Enforced(known, other), Enforced(without, other)
     found: dict[str, list[list[str]]] = {"obligations": [], "guarded": [], "unknown": []}
     for name in ("obligations", "guarded", "waived", "unknown"):
         for entry in certificate[name]:
             own = before if is_of_contract(entry[1]) else beside
-            found[_holder(traced, own, entry)].append(entry)
-    model = Model(onnx.load_model_from_string(content), contract, traced.states.changing)
-    steps = [[*step, model.derive(*step)] for step in traced.steps]
-    formed = read_certificate(json.dumps(certificate | found | {"waived": []}).encode())
-    kept = [step for step in steps if _is_written(step)]
-    return {**formed, "steps": kept}
+            found[_holder(known, own, entry)].append(entry)
+    return certificate | found | {"waived": []}
 
 
-def _is_written(step: list[Any]) -> bool:
-    """Whether a certificate can have a step: elements that are no sizes are in none."""
-    return step[1] != "elements" or all(type(each) in (int, str) for each in step[2])
-
-
-def _holder(traced: Traced, beside: Enforced, entry: list[str]) -> str:
+def _holder(known: Model, beside: Enforced, entry: list[str]) -> str:
     with contextlib.suppress(Rejected):
-        conclude(traced, *entry)
+        conclude(known, *entry)
         return "obligations"
     with contextlib.suppress(Rejected):
-        require_guarded(traced, beside, *entry)
+        require_guarded(known, beside, *entry)
         return "guarded"
     return "unknown"
 
@@ -191,24 +180,19 @@ def _hold(forgery: Forgery) -> None:
     for (_, given), right in zip(pairs, _outcomes(content, feeds), strict=True):
         _require_same(given, right)
     exposed, names = with_all_values(content)
-    model = Model(
-        onnx.load_model_from_string(content), contract_of(certificate.get("contract", []))
-    )
-    steps = {(v, kind): _frozen(claim) for v, kind, claim in certificate["steps"]}
+    contract = contract_of(certificate.get("contract", []))
+    model = established(onnx.load_model_from_string(content), contract)
+    claimed = facts(model)
     for each, values in zip(feeds, _outcomes(exposed.SerializeToString(), feeds), strict=True):
         _require_hidden(said, subject.hidden(each))
         if values is None:
             continue
         results = dict(zip(names, values, strict=True)) | dict(each)
         _require_contract(model, said, results)
-        _require_no_misfit([*misfits_of(exposed, each, steps, results)])
+        _require_no_misfit([*misfits_of(exposed, each, claimed, results)])
         for node in exposed.graph.node:
             found = {rule for output, rule in said if output in node.output}
             require_kept(node, found, results, model.version, certificate["edition"])
-
-
-def _frozen(claim: Any) -> Any:
-    return tuple(claim) if isinstance(claim, list) else claim
 
 
 def _require_same(given: list[Array], right: list[Array] | None) -> None:
@@ -225,9 +209,6 @@ def _require_hidden(said: set[tuple[str, str]], broken: list[tuple[str, str]]) -
 def _require_contract(
     model: Model, said: set[tuple[str, str]], results: Mapping[str, np.ndarray]
 ) -> None:
-    for value, kind in (("x", "type"), ("y", "type"), ("x", "shape"), ("y", "shape")):
-        if value in results and not model.knows(kind, value):
-            model.derive(value, kind)
     for value, rule in said:
         if is_of_contract(rule):
             requirement, names = demand_on(model, value, rule)

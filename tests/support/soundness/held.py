@@ -8,12 +8,11 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates import Traced
-from sonnx_ort.checker import Rejected
-from sonnx_ort.checker.model import as_claim
+from sonnx_ort.checker import Model, Rejected, established
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.rule import Subject
+from support.derived import facts
 from support.sessions import on_one_thread
 from support.soundness import rules
 from support.soundness.arrays import Array
@@ -31,26 +30,26 @@ def held_to_runs(content: bytes, several: Sequence[Feeds]) -> str:
     """Say in a word how a model fares, of which everything is certified that follows.
 
     Raises:
-        AssertionError: A run contradicts a step or an obligation.
+        AssertionError: A run contradicts a fact or an obligation.
     """
     try:
         model = onnx.load_model_from_string(content)
-        traced = Traced.of(model)
+        known = established(model)
     except Rejected:
         return "rejected"
     except Exception:  # noqa: BLE001 - no message of protocol buffers
         return "no model"
     concluded = [
         (node, found)
-        for node in traced.proto.graph.node
-        if node.domain == "" and (found := _concluded(traced, node))
+        for node in known.proto.graph.node
+        if node.domain == "" and (found := _concluded(known, node))
     ]
-    ended = how_it_ends(_run, (traced, content, several, concluded))
+    ended = how_it_ends(_run, (known, content, several, concluded))
     assert not ended or ended.startswith(("_NoRun", "status")), ended
     if ended.startswith("status"):
-        known = {node.output[0]: found for node, found in concluded}
-        deadly = [node for node in traced.proto.graph.node if node.op_type in _DEADLY]
-        safe = deadly and all(_is_safe(node, known.get(node.output[0], [])) for node in deadly)
+        said = {node.output[0]: found for node, found in concluded}
+        deadly = [node for node in known.proto.graph.node if node.op_type in _DEADLY]
+        safe = deadly and all(_is_safe(node, said.get(node.output[0], [])) for node in deadly)
         assert not safe, f"{ended}, where every division is certified"
         return "died"
     return "no run" if ended else "held"
@@ -60,13 +59,13 @@ def _is_safe(node: onnx.NodeProto, found: list[str]) -> bool:
     return {f"{node.op_type}.int.C1", f"{node.op_type}.int.C2"} <= {*found}
 
 
-def _concluded(traced: Traced, node: onnx.NodeProto) -> list[str]:
+def _concluded(known: Model, node: onnx.NodeProto) -> list[str]:
     output, found = next(filter(None, node.output), ""), []
     operator = OPERATORS.get(node.op_type)
     for rule in operator.all_rules() if operator else ():
         if rule.requirement.subject is not Subject.HELD:
             try:
-                conclude(traced, output, rule.id)
+                conclude(known, output, rule.id)
             except Rejected:
                 continue
             found.append(rule.id)
@@ -77,12 +76,12 @@ class _NoRun(Exception):  # noqa: N818 - no error of ours
     """ONNX Runtime refuses the model or each run."""
 
 
-def _run(given: tuple[Traced, bytes, Sequence[Feeds], Concluded]) -> None:
-    traced, content, several, concluded = given
+def _run(given: tuple[Model, bytes, Sequence[Feeds], Concluded]) -> None:
+    known, content, several, concluded = given
     ort.set_default_logger_severity(4)
     exposed, names = with_all_values(content)
     inputs = {value.name for value in exposed.graph.input}
-    steps = {(v, kind): as_claim(traced.known(kind, v)) for v, kind in traced.steps}
+    claimed = facts(known)
     runs = 0
     for feeds in several:
         given_feeds = {name: array for name, array in feeds.items() if name in inputs}
@@ -93,10 +92,10 @@ def _run(given: tuple[Traced, bytes, Sequence[Feeds], Concluded]) -> None:
             continue
         runs += 1
         results |= given_feeds
-        misfits = [*misfits_of(exposed, feeds, steps, results)]
+        misfits = [*misfits_of(exposed, feeds, claimed, results)]
         assert not misfits, f"{misfits[0]} of\n{onnx.printer.to_text(exposed)}\n{feeds}"
         for node, found in concluded:
-            require_kept(node, found, results, traced.version)
+            require_kept(node, found, results, known.version)
     if not runs:
         raise _NoRun
 

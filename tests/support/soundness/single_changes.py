@@ -2,7 +2,7 @@
 
 A change of a model is one of a node that was added: its operator, a constant, an attribute, an
 operand, where its result is read. The types still fit more often than not, so that what the checker
-accepts also runs. A change of a certificate is one of a step, of an entry, or of a premise.
+accepts also runs. A change of a certificate is one of an entry, of a premise, or of optimizers.
 """
 
 import copy
@@ -14,13 +14,8 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
-from sonnx_ort.checker import Model, Rejected, bodies_of
-from sonnx_ort.checker.graphs import graphs_of
-from sonnx_ort.checker.model import KINDS
-from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import contract_of
 
 Certificate = dict[str, Any]
 Changed = tuple[str, onnx.ModelProto, Certificate] | None
@@ -263,97 +258,33 @@ def change_model(
 def change_certificate(
     rng: random.Random, original: onnx.ModelProto, model: onnx.ModelProto, content: Certificate
 ) -> Changed:
-    """Change one step, one entry or one premise of a certificate."""
+    """Change one entry or one premise of a certificate, or its optimizers."""
     changed = copy.deepcopy(content)
     what = rng.choice(_OF_CERTIFICATES)(rng, original, changed)
     return None if what is None or changed == content else (what, model, changed)
 
 
-_SIZES = (0, 1, 2, 3, -1, "n", "m", "?1", "?2", "2*n", "n + 1", "h", True)
-
-
-def _claim(rng: random.Random, kind: str, claim: Any) -> Any:
-    match kind:
-        case "type":
-            return rng.choice(("float", "int32", "int64", "bool", "uint8"))
-        case "shape" | "elements":
-            sizes = list(claim)
-            change = rng.random()
-            if sizes and change < 0.7:
-                sizes[rng.randrange(len(sizes))] = rng.choice(_SIZES)
-            elif change < 0.9:
-                sizes.append(rng.choice(_SIZES))
-            else:
-                sizes = sizes[:-1]
-            return sizes
-        case "bounds":
-            return [claim[0] + rng.choice((0, 1, 2)), claim[1] - rng.choice((0, 1, 2))]
-    return [rng.choice((0.5, claim[0])), rng.choice((1.5, claim[1])), not claim[2]]
-
-
-def _step(rng: random.Random, _: onnx.ModelProto, content: Certificate) -> str | None:
-    steps = content["steps"]
-    if not steps:
-        return None
-    place, to = rng.randrange(len(steps)), rng.randrange(len(steps) + 1)
-    value, kind, claim = steps[place]
-    what = rng.choice(_OF_STEPS)
-    match what:
-        case "claim of a step":
-            steps[place] = [value, kind, _claim(rng, kind, claim)]
-        case "step that is left out":
-            steps.pop(place)
-        case "step that is given again":
-            steps.insert(max(to, place + 1), [value, kind, _claim(rng, kind, claim)])
-        case "step that is given twice":
-            steps.insert(rng.choice((to, len(steps))), copy.deepcopy(steps[place]))
-        case "order of steps":
-            steps.insert(to % len(steps), steps.pop(place))
-        case _:
-            steps.insert(to, [rng.choice(steps)[0], kind, claim])
-    return what
-
-
-_OF_STEPS = (
-    *("claim of a step", "step that is left out", "step that is given again"),
-    *("step that is given twice", "order of steps", "step of another value"),
-)
-
-
-def _assumption(_: random.Random, original: onnx.ModelProto, content: Certificate) -> str | None:
-    """Assume all of the states of Loops, and then nothing again."""
-    model = Model(original, contract_of(content.get("contract", [])))
-    bodies = [b for node in original.graph.node for b in bodies_of(node) if node.op_type == "Loop"]
-    states = [value.name for body in bodies for value in body.input[2:]]
-    if not states:
-        return None
-    content["steps"] = _all_steps(model)
-    known = [size for step in content["steps"] for size in step[2] if str(size).startswith("?")]
-    last = max((int(size[1:]) for size in known if size[1:].isdigit()), default=0)
-    for step in [step for step in content["steps"] if step[0] in states and step[1] == "shape"]:
-        opened = [f"?{last + place + 1}" for place, _ in enumerate(step[2])]
-        last += len(opened)
-        content["steps"].append([step[0], "shape", opened])
+def _proofs(_: random.Random, __: onnx.ModelProto, content: Certificate) -> str | None:
+    """Say that all is proved which guards hold, or of which nothing is known."""
     for name in ("guarded", "unknown"):
         content["obligations"] += content[name]
         content[name] = []
-    return "assumption that is made again"
+    return "guards that are said to be proofs"
 
 
-def _all_steps(model: Model) -> list[list[Any]]:
-    """All steps that follow, of what is assumed of states."""
-    names = [name for graph in graphs_of(model.proto.graph) for name in defined_in(graph)]
-    waiting, steps, found = [(n, k) for n in names for k in KINDS], [], True
-    while found:
-        found = False
-        for value, kind in [*waiting]:
-            try:
-                steps.append([value, kind, model.derive(value, kind)])
-            except Rejected:
-                continue
-            waiting.remove((value, kind))
-            found = True
-    return steps
+def _optimizers(rng: random.Random, _: onnx.ModelProto, content: Certificate) -> str | None:
+    """Let an optimizer act that must be off, or one that no rule knows."""
+    entry = content.get("optimizers")
+    if entry is None:
+        return None
+    match rng.randrange(3):
+        case 0:
+            del content["optimizers"]
+        case 1:
+            entry["off"].remove(rng.choice(entry["off"]))
+        case _:
+            entry["may_act"].append(rng.choice((*entry["off"], "AnotherFusion")))
+    return "optimizers"
 
 
 def _entry(rng: random.Random, original: onnx.ModelProto, content: Certificate) -> str | None:
@@ -412,4 +343,4 @@ def _premise(rng: random.Random, _: onnx.ModelProto, content: Certificate) -> st
     return "entry of a contract"
 
 
-_OF_CERTIFICATES = (_step, _step, _step, _assumption, _entry, _entry, _premise)
+_OF_CERTIFICATES = (_entry, _entry, _entry, _proofs, _premise, _premise, _optimizers)
