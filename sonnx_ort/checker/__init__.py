@@ -14,15 +14,20 @@ the documents of ONNX say in the versions and for the attributes below, and the 
 the schemas of onnx. What it does not know it rejects.
 
     certificate      its form and its obligations
+    graphs           the graphs of a file and their nodes
     reading          a model, strictly: what can be read in two ways is rejected
     deriving         all that follows of the values of a model, in the order of its graph
     model            what is established of a model by the rules of the kernel
     premises         what a contract demands of values, and what holds of the states of Loops
     obligations      what the rules of the profile say of nodes and values, from what is established
+
+and, loaded for certificates of enforced models alone:
+
+    enforcement      what a certificate says of an enforced model
     enforced, facts  that another model is this one and guards, and what holds after them
+    names            which nodes of an enforced model run, and by which names
     additions        which added nodes no run can regret
     guards           what the guards of each kind of rule say
-    graphs           the graphs of a file and their nodes
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate

@@ -36,26 +36,11 @@ from typing import Any
 import onnx
 
 from sonnx_ort.checker.deriving import Watch, established
-from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.graphs import graphs_of
-from sonnx_ort.checker.guards import require_guarded, require_value_guarded
-from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.obligations import (
-    conclude,
-    demand_on,
-    is_of_contract,
-    is_of_value,
-    obligations_of_contract,
-    rules_of,
-    values_to_be_finite,
-)
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.checker.premises import require_premises
-from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of
-from sonnx_ort.profile.graph import FINITE
-from sonnx_ort.profile.options import Edition
 
 FORMAT = "sonnx_ort.certificate/3"
 
@@ -188,19 +173,17 @@ def check(
     require(wanted or enforced is None, "it is no certificate of an enforced model")
     require(enforced is not None or not wanted, "the enforced model is missing")
     contract = contract_of(certificate.get("contract", []))
-    require_premises(proto, contract)
     model = established(proto, contract, watch)
+    require_premises(proto, contract)
     for output, rule in certificate["obligations"]:
         conclude(model, output, rule)
     models = [model]
     if enforced is not None:
+        # A certificate of one model rests on nothing that compares models.
+        from sonnx_ort.checker.enforcement import require_enforced  # noqa: PLC0415
+
         other = _read(enforced, certificate["enforced"], "enforced model")
-        try:
-            models += _require_enforced(proto, model, other, certificate, watch)
-        except Rejected:
-            raise
-        except Exception as error:
-            raise Rejected(f"the enforced model cannot be followed: {error!r}") from error
+        models += require_enforced(proto, model, other, certificate, watch)
     off = ""
     if any(each.rests_on_numbers for each in models):
         _require_optimizers(certificate.get("optimizers"))
@@ -245,75 +228,3 @@ def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:
     plain = proto.ByteSize() == len(content)
     require(plain, f"the file of the {name} has a field twice; write it again with onnx.save")
     return proto
-
-
-def _require_enforced(
-    proto: onnx.ModelProto,
-    model: Model,
-    other: onnx.ModelProto,
-    certificate: Mapping[str, Any],
-    watch: Watch,
-) -> list[Model]:
-    """Reject an enforced model that differs in more than guards, or does not hold what is said.
-
-    Returns:
-        The models of which was read what is established.
-    """
-    read = [model]
-    if certificate.get("contract"):
-        without = established(proto, watch=watch)
-        _require_contract(model, Enforced(without, other), certificate)
-        read.append(without)
-    beside = Enforced(model, other)
-    for output, rule in certificate["guarded"]:
-        if not is_of_contract(rule):
-            require_guarded(model, beside, output, rule)
-    _require_all(model, certificate)
-    return read
-
-
-def _require_contract(model: Model, beside: Enforced, certificate: Mapping[str, Any]) -> None:
-    """Reject a contract that neither proofs nor guards hold.
-
-    Args:
-        model: The model, of which is established what follows within the contract.
-        beside: The enforced model beside what follows without the contract.
-        certificate: The certificate.
-    """
-    for output, rule in certificate["guarded"]:
-        if is_of_contract(rule):
-            require_value_guarded(model, beside, output, rule)
-    held = {tuple(entry) for name in LISTS[:2] for entry in certificate[name]}
-    for value, rule in obligations_of_contract(model):
-        require((value, rule) in held, f"nothing holds {rule} of '{value}'")
-
-
-def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
-    """Reject a certificate that does not say of each rule that binds a node once what holds it."""
-    named: dict[str, set[str]] = {}
-    of_values: set[tuple[str, str]] = set()
-    for name in LISTS:
-        for output, rule in certificate[name]:
-            if is_of_value(rule):
-                # Without a contract no rule of contracts binds a value.
-                demand_on(model, output, rule)
-                require((output, rule) not in of_values, f"{rule} of '{output}' is named twice")
-                of_values.add((output, rule))
-                continue
-            once = rule not in named.setdefault(output, set())
-            require(once, f"{rule} of the node of '{output}' is named twice")
-            named[output].add(rule)
-    for value in values_to_be_finite(model, certificate["operators"]):
-        require((value, FINITE.id) in of_values, f"nothing is said of {FINITE.id} of '{value}'")
-    for graph in graphs_of(model.proto.graph):
-        for proto in graph.node:
-            if proto.op_type in certificate["operators"] and proto.domain in ("", OWN_DOMAIN):
-                output = next(name for name in proto.output if name)
-                rules = rules_of(model.node(output), Edition(certificate["edition"]))
-                bound = {rule.id for rule in rules}
-                found = named.pop(output, set())
-                place = f"of the node of '{output}'"
-                missing, further = sorted(bound - found), sorted(found - bound)
-                require(not missing, f"nothing is said of {' '.join(missing)} {place}")
-                require(not further, f"{' '.join(further)} {place} does not bind it")
-    require(not named, f"no node of the operators has the outputs {sorted(named)}")

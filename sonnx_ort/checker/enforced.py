@@ -20,13 +20,12 @@ from sonnx_ort.checker.facts import NOTHING, Cases, Expressions, Facts, Tree, co
 from sonnx_ort.checker.graphs import (
     claimed_shapes,
     graphs_of,
-    needed,
     on_the_way,
     require_claim,
-    with_original_names,
     with_unique_names,
 )
 from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.names import needed, with_original_names
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
 from sonnx_ort.guards.guard import OLDEST_FORMAT, OPERATORS
 from sonnx_ort.guards.zeros import SIGNED

@@ -206,6 +206,22 @@ def test_checker_imports_onnx_and_what_onnx_needs_only() -> None:
     assert {*json.loads(child.stdout)} - standard - before <= NEEDED
 
 
+OF_ENFORCED_MODELS = """
+import json, sys
+from sonnx_ort.checker.__main__ import main
+status = main(sys.argv[1:])
+print(json.dumps([status, [name for name in sys.modules if ".guards" in name or ".enforce" in name]]))
+"""
+
+
+def test_certificate_of_one_model_is_checked_without_what_compares_models(tmp_path: Path) -> None:
+    model, certificate = models.path("normalization_by_the_profile"), tmp_path / "certificate.json"
+    certificate.write_text(certify(model).to_json(), encoding="utf-8")
+    program = [sys.executable, "-c", OF_ENFORCED_MODELS, str(model), str(certificate)]
+    done = run_program(program, timeout=60, fresh=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, []]
+
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from sonnx_ort.checker import Rejected, check
-from sonnx_ort.checker.graphs import needed
+from sonnx_ort.checker.names import needed
 from support.examined import enforced_with_certificate
 from support.graphs import parse
 

@@ -1,0 +1,113 @@
+"""Checks what a certificate says of an enforced model: what holds each rule that binds a node.
+
+The checker loads this, and what compares models, for certificates of enforced models alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from sonnx_ort.checker.certificate import LISTS
+from sonnx_ort.checker.deriving import Watch, established
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.graphs import graphs_of
+from sonnx_ort.checker.guards import require_guarded, require_value_guarded
+from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.obligations import (
+    demand_on,
+    is_of_contract,
+    is_of_value,
+    obligations_of_contract,
+    rules_of,
+    values_to_be_finite,
+)
+from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.profile.graph import FINITE
+from sonnx_ort.profile.options import Edition
+
+
+def require_enforced(
+    proto: onnx.ModelProto,
+    model: Model,
+    other: onnx.ModelProto,
+    certificate: Mapping[str, Any],
+    watch: Watch,
+) -> list[Model]:
+    """Reject an enforced model that differs in more than guards, or does not hold what is said.
+
+    Args:
+        proto: The original.
+        model: The same, of which is established what follows within the contract.
+        other: The enforced model.
+        certificate: The certificate of both.
+        watch: Is given the nodes of the main graph.
+
+    Returns:
+        Further models of which was read what is established.
+
+    Raises:
+        Rejected: The certificate says more of the enforced model than follows.
+    """
+    try:
+        without = [established(proto, watch=watch)] if certificate.get("contract") else []
+        for each in without:
+            _require_contract(model, Enforced(each, other), certificate)
+        beside = Enforced(model, other)
+        for output, rule in certificate["guarded"]:
+            if not is_of_contract(rule):
+                require_guarded(model, beside, output, rule)
+        _require_all(model, certificate)
+    except Rejected:
+        raise
+    except Exception as error:
+        raise Rejected(f"the enforced model cannot be followed: {error!r}") from error
+    return without
+
+
+def _require_contract(model: Model, beside: Enforced, certificate: Mapping[str, Any]) -> None:
+    """Reject a contract that neither proofs nor guards hold.
+
+    Args:
+        model: The model, of which is established what follows within the contract.
+        beside: The enforced model beside what follows without the contract.
+        certificate: The certificate.
+    """
+    for output, rule in certificate["guarded"]:
+        if is_of_contract(rule):
+            require_value_guarded(model, beside, output, rule)
+    held = {tuple(entry) for name in LISTS[:2] for entry in certificate[name]}
+    for value, rule in obligations_of_contract(model):
+        require((value, rule) in held, f"nothing holds {rule} of '{value}'")
+
+
+def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
+    """Reject a certificate that does not say of each rule that binds a node once what holds it."""
+    named: dict[str, set[str]] = {}
+    of_values: set[tuple[str, str]] = set()
+    for name in LISTS:
+        for output, rule in certificate[name]:
+            if is_of_value(rule):
+                # Without a contract no rule of contracts binds a value.
+                demand_on(model, output, rule)
+                require((output, rule) not in of_values, f"{rule} of '{output}' is named twice")
+                of_values.add((output, rule))
+                continue
+            once = rule not in named.setdefault(output, set())
+            require(once, f"{rule} of the node of '{output}' is named twice")
+            named[output].add(rule)
+    for value in values_to_be_finite(model, certificate["operators"]):
+        require((value, FINITE.id) in of_values, f"nothing is said of {FINITE.id} of '{value}'")
+    for graph in graphs_of(model.proto.graph):
+        for proto in graph.node:
+            if proto.op_type in certificate["operators"] and proto.domain in ("", OWN_DOMAIN):
+                output = next(name for name in proto.output if name)
+                rules = rules_of(model.node(output), Edition(certificate["edition"]))
+                bound = {rule.id for rule in rules}
+                found = named.pop(output, set())
+                place = f"of the node of '{output}'"
+                missing, further = sorted(bound - found), sorted(found - bound)
+                require(not missing, f"nothing is said of {' '.join(missing)} {place}")
+                require(not further, f"{' '.join(further)} {place} does not bind it")
+    require(not named, f"no node of the operators has the outputs {sorted(named)}")
