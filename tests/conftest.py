@@ -232,8 +232,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
     """
     yield
     options, test = metafunc.config.option, metafunc.definition
-    parts = test.path.relative_to(Path(__file__).parent).parts
-    if not options.cases or not chosen_cases.WHOLE.isdisjoint(parts):
+    path = test.path.relative_to(Path(__file__).parent)
+    if not options.cases or chosen_cases.is_in(path, chosen_cases.WHOLE):
         return
     marked = Expression.compile(options.markexpr or "True")
     own = {mark.name for mark in test.iter_markers()}
@@ -244,7 +244,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
 
     cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
     left = [name for name, case in cases.items() if is_left(case)]
-    fixed = not chosen_cases.FIXED.keys().isdisjoint(parts)
+    fixed = chosen_cases.is_in(path, chosen_cases.FIXED)
     run = chosen_cases.chosen(left, options.cases, options.part, fixed=fixed)
     metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
 

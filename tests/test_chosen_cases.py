@@ -15,6 +15,7 @@ from support.chosen_cases import (
     PARTS,
     WHOLE,
     chosen,
+    is_in,
     part_of_commit,
     runs_that_reach_all,
 )
@@ -117,7 +118,15 @@ def test_commits_have_different_parts_and_without_git_there_is_the_first(
 
 @pytest.mark.parametrize("name", sorted(WHOLE | FIXED.keys()))
 def test_listed_folders_and_files_exist(name: str) -> None:
-    assert (TESTS / name).exists() or [*TESTS.rglob(name)]
+    assert (TESTS / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("cli/test_diff.py", True), ("cli/test_show.py", False), ("terms/test_show.py", True)],
+)
+def test_place_is_a_file_or_a_folder(path: str, *, found: bool) -> None:
+    assert is_in(Path(path), {"cli/test_diff.py", "terms"}) is found
 
 
 def test_no_folder_is_whole_and_fixed() -> None:
