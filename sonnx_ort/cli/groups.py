@@ -49,7 +49,7 @@ _MEMBERS: Mapping[Group, Iterable[str]] = {
             "by_rule",
         ),
         *("diff", "record", "certificate", "annotate", "save", "save_values", "external_data"),
-        *("strict", "force", "quiet"),
+        *("strict", "force", "quiet", "author", "date"),
     ),
 }
 """The parameters of each group; one that means something else in a command has that in front."""

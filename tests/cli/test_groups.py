@@ -11,7 +11,7 @@ from sonnx_ort.cli.groups import Group, group_of, help_by_group
 from support.command import command
 
 METAVARIABLE = re.compile(
-    r"FILE|FOLDER|N|NUMBER|SECONDS|MB|SHARE|NAMES|RULES?|ENGINE|COMMAND|"
+    r"FILE|FOLDER|N|NUMBER|SECONDS|MB|SHARE|NAMES?|RULES?|ENGINE|COMMAND|YYYY-MM-DD|"
     r"NAME=(FILE|N|N,N|NUMBER)|<[\w-]+(\|[\w-]+)+>"
 )
 OF_NO_GROUP = {"help", "show_settings"}

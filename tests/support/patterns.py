@@ -103,7 +103,7 @@ product of a convolution in front of a guard: ConvMulFusion basic native; k=1; k
 Where of a Not, guarded: NotWhereFusion basic; k=3 n=3 m=3; m=1
   (bool[k] c, float[n] x, float[m] y) => (float[] z)
   { [taken] d = Not(c)  [guarded] z = Where(d, x, y) }
-Where of a Not in front of a guard: NotWhereFusion basic native; n=3; n=1
+Where of a Not in front of a guard: NotWhereFusion basic; n=3; n=1
   (bool[3] c, float[3] x, float[3] y, float[n] q) => (float[] z)
   { [taken] d = Not(c)  w = Where(d, x, y)  [guarded] z = Add(w, q) }
 factor of a MatMul: MatMulScaleFusion extended; n=1; n=2
@@ -138,11 +138,11 @@ QLinearMul in front of a guard: QDQSelectorActionTransformer extended native; n=
   (uint8[3] x, uint8[3] y, float[n] q) => (float[] z) <$quantized>
   { a = DequantizeLinear(x, s, o)  b = DequantizeLinear(y, s, o)  [taken] c = $operator(a, b)
     d = QuantizeLinear(c, s, o)  e = DequantizeLinear(d, s, o)  [guarded] z = Mul(e, q) }
-QLinearWhere of guarded operands: QDQSelectorActionTransformer extended native python; n=3; n=1
+QLinearWhere of guarded operands: QDQSelectorActionTransformer extended; n=3; n=1
   (bool[3] k, uint8[3] x, uint8[n] y) => (float[] z) <$quantized>
   { a = DequantizeLinear(x, s, o)  b = DequantizeLinear(y, s, o)  [taken] c = Where(k, a, b)
     d = QuantizeLinear(c, s, o)  e = DequantizeLinear(d, s, o)  z = Neg(e) }
-QLinearWhere in front of a guard: QDQSelectorActionTransformer extended native python; n=3; n=1
+QLinearWhere in front of a guard: QDQSelectorActionTransformer extended; n=3; n=1
   (bool[3] k, uint8[3] x, uint8[3] y, float[n] q) => (float[] z) <$quantized>
   { a = DequantizeLinear(x, s, o)  b = DequantizeLinear(y, s, o)  [taken] c = Where(k, a, b)
     d = QuantizeLinear(c, s, o)  e = DequantizeLinear(d, s, o)  [guarded] z = Mul(e, q) }
