@@ -352,7 +352,7 @@ class NodeEdit:
         Raises:
             NoChangeError: They depend on the input.
         """
-        found = self.facts.constant(value)
+        found = self.facts.known_elements(value)
         if found is None and self.facts.foldable(value):
             raise NoChangeError(f"the elements of '{value.name}' are constant, but not computed")
         if found is None:

@@ -138,19 +138,6 @@ SIZED_BY: Mapping[str, int] = {
 """The first of the inputs that tell the sizes of an operator's result."""
 
 
-def known_elements(facts: Facts, value: ir.Value) -> Array | None:
-    """The elements that a value has in every run: a constant, or sizes that are certain."""
-    constant = facts.constant(value)
-    if constant is not None:
-        return constant
-    (operand,) = facts.operands(("sizes",), (value,))
-    shape = operand.shape
-    if operand.sizes is None or not has_known_sizes(operand.sizes) or not has_known_sizes(shape):
-        return None
-    sizes = [size for size in shape or () if isinstance(size, int)]
-    return np.array(operand.sizes, np.int64).reshape(sizes)
-
-
 def store_sizes(edit: NodeEdit) -> bool:
     """Store the inputs that tell the sizes of a result, if they are integers that are known.
 
@@ -166,7 +153,7 @@ def store_sizes(edit: NodeEdit) -> bool:
     for position, value in enumerate(edit.node.inputs):
         if value is None or position < first or constant_tensor(value) is not None:
             continue
-        elements = known_elements(edit.facts, value)
+        elements = edit.facts.known_elements(value)
         if elements is None:
             elements = stored_elements(value, edit.facts, edit.opset)
         if elements is not None and elements.dtype == np.int64:

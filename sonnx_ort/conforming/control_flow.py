@@ -18,7 +18,6 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
-from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.origins import copy_origin
 from sonnx_ort.conforming.simplifying import detach_bodies
@@ -132,7 +131,7 @@ def _known(facts: Facts, value: ir.Value, given: dict[ir.Value, Array | None]) -
     Those of `given` values are these; what is computed is added to them.
     """
     if value not in given:
-        stored = known_elements(facts, value)
+        stored = facts.known_elements(value)
         given[value] = _computed(facts, value, given) if stored is None else stored
     return given[value]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
@@ -21,7 +22,14 @@ from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element, dimensions, symbols_in
+from sonnx_ort.terms.operand import (
+    Operand,
+    Shape,
+    bounds_of_element,
+    dimensions,
+    has_known_sizes,
+    symbols_in,
+)
 
 
 class Provenance:
@@ -200,6 +208,26 @@ class Facts:
         if tensor is not None:
             return tensor.numpy()
         return self._computed.elements(value) if self.foldable(value) else None
+
+    def known_elements(self, value: ir.Value) -> npt.NDArray[Any] | None:
+        """The elements that a value has in every run: a constant, or sizes that are certain.
+
+        Of sizes that depend on an input of a declared scalar nothing is certain: ONNX Runtime takes
+        any shape there.
+        """
+        constant = self.constant(value)
+        if constant is not None:
+            return constant
+        (operand,) = self.operands(("sizes",), (value,))
+        sizes, shape = operand.sizes, operand.shape
+        if sizes is None or not has_known_sizes(sizes) or not has_known_sizes(shape):
+            return None
+        if operand.scalar_inputs:
+            return None
+        dtype = ir.DataType[str(operand.element_type).upper()].numpy()
+        return np.array(sizes, dtype).reshape(
+            [each for each in shape or () if isinstance(each, int)]
+        )
 
     def is_folded(self, value: ir.Value) -> bool:
         """Whether sizes that a value holds are known by folding constants, and not by rules."""

@@ -42,6 +42,17 @@ def test_known_condition_leaves_the_branch_alone(condition: str, expected: list[
     assert operators(require_fixed(model, run)) == expected
 
 
+def test_size_of_a_declared_scalar_decides_no_branch() -> None:
+    """A run may give any shape for it, so that the size is another one."""
+    model = parse(
+        "(float t) => (float[] y) { n = Size(t) c = Equal(n, one)"
+        " y = If (c) <then_branch = p () => (float[] u) { u = Add(t, t) },"
+        " else_branch = s () => (float[] v) { v = Neg(t) }> }",
+        constants={"one": np.array(1)},
+    )
+    assert operators(conformed(model))[-1] == "If"
+
+
 def test_names_of_both_branches_stay_apart() -> None:
     model = parse(
         "(float[2] X) => (float[2] Y) { [first] Y1 = If (t) <"
