@@ -17,9 +17,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 import sonnx_ort
 from sonnx_ort.conforming.decomposing import SAME_SINCE, TEMPLATES
 from support.changes import INSTALLED, changed
-from support.conformed import CONVERT, conformed, reasons, violated
+from support.conformed import CONVERT, conformed, reasons, require_same_bits, violated
 from support.decomposed import Case, bits, deviation, outputs
-from support.graphs import parse
+from support.graphs import operators, parse
 from support.learned_cases import LEARNED, TREES
 from support.quantized_cases import QUANTIZED
 from support.sessions import on_one_thread
@@ -370,7 +370,7 @@ def test_axes_of_a_reduction_may_be_one_number() -> None:
 @pytest.mark.parametrize(("node", "indices"), [
     *(("GatherElements <axis = 1>(X, K)", [[index]]) for index in (3, -4, 4)),
     *(("GatherElements <axis = 0>(X, K)", [[index]]) for index in (2, -3)),
-    ("ScatterElements <axis = 1>(X, K, U)", [[3]]),
+    *(("ScatterElements <axis = 1>(X, K, U)", [[index]]) for index in (3, -4)),
     ("ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)", [4, 1]),
 ])  # fmt: skip
 def test_index_outside_ends_the_run_as_before(node: str, indices: list[object], opset: int) -> None:
@@ -385,6 +385,33 @@ def test_index_outside_ends_the_run_as_before(node: str, indices: list[object], 
         session = ort.InferenceSession(each.SerializeToString(), on_one_thread("none"))
         with pytest.raises(REFUSALS, match=r"(?i)indi|index|seq"):
             session.run(None, feeds)
+
+
+def test_number_that_follows_from_sizes_counts_as_known() -> None:
+    """As PyTorch sorts the lengths of packed sequences, of which there is one."""
+    model = parse(
+        "(int64[1] lengths) => (int64[k] y, int64[k] places) {"
+        " sizes = Shape(lengths) k = Gather(sizes, last) y, places = TopK(lengths, k) }",
+        constants={"last": np.array([-1])},
+        opset=16,
+    )
+    made = sonnx_ort.conform(model)
+    assert made.remaining == ()
+    for length in (5, -(2**40)):
+        require_same_bits(model, made.model, {"lengths": np.array([length])})
+
+
+@pytest.mark.parametrize("index", [-3, -1, 0, 2])
+def test_one_index_along_an_axis_names_a_place_of_its_own(index: int) -> None:
+    model = parse(
+        "(float[2,3] X, int64[2,1] K, float[2,1] U) => (float[2,3] Y)"
+        " { Y = ScatterElements <axis = 1>(X, K, U) }",
+        opset=16,
+    )
+    after = conformed(model)
+    assert operators(after)[-1] == "ScatterND"
+    feeds = {"X": np.ones((2, 3), np.float32), "U": np.float32([[7], [8]])}
+    require_same_bits(model, after, {**feeds, "K": np.array([[index], [0]])})
 
 
 def test_way_that_is_given_up_leaves_nothing_in_the_graph() -> None:
