@@ -2,16 +2,17 @@
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import trunc
+from typing import Any, TypeVar
 
 from onnx import TensorProto
 
 from .bounds import EXACT_IN_DOUBLE, LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
-from .node import Node
+from .node import MAX_ELEMENTS, Node
 from .shaping import HELD_BY_FLOATS, asked_for
 from .sizes import (
     END_OF_ALL,
@@ -30,6 +31,8 @@ from .sizes import (
     selected,
     smaller,
 )
+
+T = TypeVar("T")
 
 HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
@@ -124,13 +127,58 @@ def _product(node: Node) -> PartialSizes:
 
 def _pairwise(node: Node) -> PartialSizes:
     require(node.operands == 2, "there are no two operands")
-    one, other = node.elements(0), node.elements(1)
-    fits = len(one) == len(other) or 1 in (len(one), len(other))
-    require(fits, "their lengths do not fit")
-    count = max(len(one), len(other)) if one and other else 0
-    calculate = _CALCULATED[node.op_type]
-    pairs = ((one[k % len(one)], other[k % len(other)]) for k in range(count))
-    return tuple(None if None in pair else calculate(*pair) for pair in pairs)
+    return _of_pairs(_CALCULATED[node.op_type], node.elements(0), node.elements(1))
+
+
+def _of_pairs(
+    calculate: Callable[[Size, Size], T | None], one: PartialSizes, other: PartialSizes
+) -> tuple[T | None, ...]:
+    """What is calculated of the elements of two vectors; one of a single element is repeated."""
+    pairs = _side_by_side(one, other)
+    return tuple(None if a is None or b is None else calculate(a, b) for a, b in pairs)
+
+
+def _side_by_side(*vectors: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
+    """The elements of vectors that are broadcast."""
+    lengths = {len(each) for each in vectors}
+    require(len(lengths - {1}) <= 1, "their lengths do not fit")
+    count = 0 if 0 in lengths else max(lengths)
+    return [tuple(each[k % len(each)] for each in vectors) for k in range(count)]
+
+
+def _chosen(node: Node) -> PartialSizes:
+    """Where, if its condition compares sizes: so a size of -1 is replaced, as PyTorch writes it."""
+    condition = node.source(0)
+    if condition is None or condition.op_type != "Equal":
+        raise Rejected("its condition compares no sizes")
+    rule_of(condition)
+    answers = _of_pairs(_are_equal, condition.elements(0), condition.elements(1))
+    chosen = _side_by_side(answers, node.elements(1), node.elements(2))
+    return tuple(
+        None if answer is None else one if answer else other for answer, one, other in chosen
+    )
+
+
+def _are_equal(one: Size, other: Size) -> bool | None:
+    """Whether two sizes are equal in every run; None if that is not known."""
+    a, b = bounds_of_size(one), bounds_of_size(other)
+    if a is None or b is None or not _are_comparable(one, other):
+        return None
+    if a.upper < b.lower or b.upper < a.lower:
+        return False
+    return True if a.lower == a.upper == b.lower == b.upper else None
+
+
+def _repeated(node: Node) -> PartialSizes:
+    """ConstantOfShape: one integer, so many times."""
+    value, sizes = node.tensor("value"), node.elements(0)
+    known = [size for size in sizes if isinstance(size, int)]
+    require(len(known) == len(sizes) <= 1, "its length is not known")
+    if value is None or value.size != 1:
+        raise Rejected("it repeats no number")
+    count = math.prod(known)
+    require(0 <= count <= MAX_ELEMENTS, "it is too long")
+    return (int(value.item()),) * count
 
 
 def _quotient(one: Size, other: Size) -> Size | None:
@@ -184,10 +232,12 @@ ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
     "Concat": lambda node: tuple(
         each for index in range(node.operands) for each in node.elements(index)
     ),
+    "ConstantOfShape": _repeated,
     "Gather": _picked,
     "ReduceProd": _product,
     "Shape": lambda node: node.shape()[asked_for(node)],
     "Size": lambda node: (math.prod(node.shape()),),
     "Slice": _part,
+    "Where": _chosen,
 }
 """The rules by standard operator."""

@@ -42,6 +42,14 @@ SIZES = {
     "miscounted": "reduced = ReduceSum(empty, rest) size = Size(reduced)"
     " miscounted = Unsqueeze(size, zero)",
     "misread": "reduced = ReduceSum(empty, rest) misread = Shape(reduced)",
+    # As PyTorch writes `x.expand(sizes)`, in which -1 keeps a size.
+    "expanded": "shape = Shape(x) some = Gather(shape, next) wanted = Concat<axis = 0>(some, rest)"
+    " rank = Shape(wanted) ones = ConstantOfShape<value = int64[1] {1}>(rank)"
+    " minus = Mul(ones, rest) kept = Equal(wanted, minus) expanded = Where(kept, ones, wanted)",
+    "expanded_open": "shape = Shape(x) rank = Shape(shape)"
+    " ones = ConstantOfShape<value = int64[1] {1}>(rank) minus = Mul(ones, rest)"
+    " kept = Equal(shape, minus) expanded_open = Where(kept, ones, shape)",
+    "less": "shape = Shape(x) smaller = Less(shape, next) less = Where(smaller, next, shape)",
 }
 
 CERTAIN = {
@@ -93,6 +101,9 @@ CERTAIN = {
     "ConstantOfShape(floating)": "(?1, 4, 8)",
     "ConstantOfShape(misread)": "(?2, ?3)",
     "ConstantOfShape(miscounted)": "(?2,)",
+    "Expand(one, expanded)": "(4, 8, 4, 1)",
+    "Expand(one, expanded_open)": "(?1, 4, 8)",
+    "Expand(one, less)": "(?1, ?2, ?3)",
 }
 
 

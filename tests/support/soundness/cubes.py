@@ -10,6 +10,7 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
+from onnx import numpy_helper
 
 from support.soundness.arrays import Array
 from support.soundness.nodes import NodeCase
@@ -105,6 +106,9 @@ def elements() -> Iterator[NodeCase]:
         yield NodeCase("Gather", 13, [x, ints(first, second)])
         yield NodeCase("Add", 14, [x, ints(first, second)[: 2 if len(x) == 2 else 1]])
         yield NodeCase("Mul", 14, [x, ints(first)])
+    for count, value in product((*range(-1, 5), 64, 65), (*range(-2, 3), *FEW)):
+        filling = {"value": numpy_helper.from_array(ints(value))}
+        yield NodeCase("ConstantOfShape", 9, [ints(count)], filling)
     for x, one, other in product(vectors, vectors, vectors):
         yield NodeCase("Concat", 13, [x, one, other], {"axis": 0})
     for number, factor in product((*range(-7, 8), *FEW), (*range(-3, 4), *FEW)):
