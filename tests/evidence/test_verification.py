@@ -53,6 +53,54 @@ def test_rewritten_model_is_kept(made):
     assert sonnx_ort.verify(target, record) == verification.Verification(RecordedAs.REWRITTEN, ())
 
 
+BROADCASTING = "(float[3] x, float[1] y) => (float[3] z) { [divide] z = Div(x, y) }"
+OPTIONS = {
+    "edition": {"edition": "preliminary"},
+    "broadcast": {"broadcast": "explicit"},
+    "operators": {"operators": "default"},
+    "make_explicit": {"broadcast": "explicit", "make_explicit": True},
+    "conform": {"conform": True},
+    "waivers": {"waivers": [WAIVER]},
+    "contract": {"contract": sonnx_ort.Contract(values=(sonnx_ort.ValueContract("y", (1, 2)),))},
+}
+"""Options that decide what a report or a rewritten model has, each with a value of its own."""
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_model_is_analysed_again_with_the_recorded_options(name, tmp_path):
+    source, target, record = (tmp_path / name for name in ("a.onnx", "b.onnx", "record.json"))
+    graph = BROADCASTING if name in {"broadcast", "make_explicit", "conform", "waivers"} else GRAPH
+    onnx.save(parse(graph), source)
+    sonnx_ort.rewrite_file(source, target, record=record, backend="native", **OPTIONS[name])
+    for path, recorded_as in ((source, RecordedAs.ORIGINAL), (target, RecordedAs.REWRITTEN)):
+        found = sonnx_ort.verify(path, record, original=path == source)
+        assert found == verification.Verification(recorded_as, ())
+
+
+@pytest.mark.parametrize(
+    ("found", "lines"),
+    [
+        (
+            verification.Verification(RecordedAs.ORIGINAL, ()),
+            ["this is the original model of the record", "no difference"],
+        ),
+        (
+            verification.Verification(RecordedAs.REWRITTEN, ("a",), ("numpy 1, now 2",)),
+            [
+                "this is the rewritten model of the record",
+                *("differs: a", "version: numpy 1, now 2", "1 difference"),
+            ],
+        ),
+        (
+            verification.Verification(None, ("a", "b")),
+            ["this model is not in the record", "differs: a", "differs: b", "2 differences"],
+        ),
+    ],
+)
+def test_result_is_told_in_lines(found, lines):
+    assert list(found.lines()) == lines
+
+
 def test_names_and_places_of_files_make_no_difference(made, tmp_path):
     source, _, record = made
     moved = tmp_path / "elsewhere" / "other.onnx"
