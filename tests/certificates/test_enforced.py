@@ -342,3 +342,17 @@ def test_model_that_is_more_than_guards_is_not_certified(name: str) -> None:
     with pytest.raises(SonnxError) as caught:
         enforced_with_certificate(parse(text).SerializeToString(), edition=edition)
     assert str(caught.value) == message
+
+
+def test_values_of_one_name_in_two_branches_declare_no_shape() -> None:
+    """A certificate tells values by their names: that of one says nothing of the other."""
+    model = parse("""(float[2] x, float[m] y, bool c) => (float[?] z) { z = If(c) <
+        then_branch = t () => (float[?] a) <float[2] u> { u = Abs(x) a = Div(u, u) },
+        else_branch = e () => (float[?] b) <float[2] u> { u = Abs(y) b = Div(u, u) }> }""")
+    enforced, _ = enforced_with_certificate(model.SerializeToString(), operators="Div")
+    (choice,) = [
+        node for node in onnx.load_from_string(enforced).graph.node if node.op_type == "If"
+    ]
+    declared = [value for branch in choice.attribute for value in branch.g.value_info]
+    types = [value.type.tensor_type for value in declared if value.name == "u"]
+    assert [each.HasField("shape") for each in types] == [False, False]
