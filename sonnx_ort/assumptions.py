@@ -73,7 +73,7 @@ def assuming(
 
 
 def _misfit(reason: str) -> SonnxError:
-    return SonnxError(f"what is assumed does not fit: {reason}")
+    return SonnxError(f"the assumption does not fit: {reason}")
 
 
 def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> None:
@@ -99,7 +99,7 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
         raise _misfit(f"the shape of the input '{name}': {has}")
     for dimension, size in zip(declared.dim, shape, strict=True):
         if dimension.HasField("dim_value") and dimension.dim_value != size:
-            raise _misfit(f"the input '{name}' has {dimension.dim_value} in place of {size}")
+            raise _misfit(f"the input '{name}' has {dimension.dim_value}, not {size}")
         dimension.dim_value = size
 
 

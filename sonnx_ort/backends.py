@@ -60,9 +60,9 @@ def require_installed(backend: Backend) -> None:
     """
     if backend is Backend.PYTHON and find_spec("onnxruntime_extensions") is None:
         raise BackendUnavailable(
-            "the python backend cannot run here, because onnxruntime-extensions is not installed: "
-            "run `pip install onnxruntime-extensions`, which has no package for Python 3.14 and "
-            "later nor for Windows on ARM, or use another backend for the original model"
+            "the python backend needs onnxruntime-extensions, which is not installed. Run `pip "
+            "install onnxruntime-extensions`, or use another backend for the original model. "
+            "There is no package for Python 3.14 and later, nor for Windows on ARM"
         )
     if backend is Backend.COMPILED:
         require_kernels_built()

@@ -184,7 +184,7 @@ def _require_own_names(source: Path, proto: onnx.ModelProto) -> None:
     for place in external_locations(proto):
         if not os.path.lexists(source.parent / place):
             raise SonnxError(
-                f"'{source}' and its weights are links to files of other names, such as '{place}', "
-                "and a certificate compares names; copy the model with its weights, and give the "
-                "copy"
+                f"'{source}' and its weights are links to files of other names, such as "
+                f"'{place}', and a certificate has names; copy the model with its weights, and "
+                "give the copy"
             )

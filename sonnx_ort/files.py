@@ -304,8 +304,8 @@ def missing_external_data(
             )
         elif not (place.samefile(origin) or filecmp.cmp(origin, place, shallow=False)):
             raise SonnxError(
-                f"'{place}' is in the place of the model's external data and is another file; "
-                "write the model to another folder"
+                f"'{place}' is another file, with the name of the model's external data; write "
+                "the model to another folder"
             )
     return missing
 

@@ -196,7 +196,7 @@ def _cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
             short += row.short
             if not row.kept:
                 faults.append(f"{row.model}, {row.case}: {row.got}; expected {row.expected}")
-    detail = f"{number - len(faults)} of {number} cases give what is expected"
+    detail = f"{number - len(faults)} of {number} cases give the expected result"
     if short:
         detail += f", {short} without the shapes and values that the python backend adds"
     failed = faults or not number

@@ -65,7 +65,7 @@ def test_number_that_the_type_does_not_have_is_refused(
     with pytest.raises(SonnxError) as caught:
         value_of(name, given)
     said = str(caught.value)
-    assert said.startswith(f"what is assumed does not fit: the input '{name}' is ")
+    assert said.startswith(f"the assumption does not fit: the input '{name}' is ")
     assert said.endswith(f" is none: {reason}")
 
 
@@ -73,7 +73,7 @@ def test_message_of_a_number_says_all() -> None:
     with pytest.raises(SonnxError) as caught:
         value_of("k", 1e6)
     assert str(caught.value) == (
-        "what is assumed does not fit: the input 'k' is float64 of shape (), but the model needs "
+        "the assumption does not fit: the input 'k' is float64 of shape (), but the model needs "
         "float16 of shape (); 1000000.0 is none: the type has numbers from -65504 to 65504"
     )
 
@@ -83,8 +83,8 @@ def test_constant_that_no_file_holds_is_refused() -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.conform(model, assume={"x": 1})
     assert str(caught.value) == (
-        "what is assumed does not fit: the input 'x' is of shape (65536, 65536), and a constant of "
-        "it would be larger than 2 GiB"
+        "the assumption does not fit: the input 'x' is of shape (65536, 65536), and a constant "
+        "of it would be larger than 2 GiB"
     )
 
 
@@ -105,7 +105,7 @@ SHAPES: list[tuple[Mapping[str, object], str]] = [
 def test_shape_that_no_tensor_has_is_refused(shapes: Mapping[str, object], reason: str) -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.conform(parse(NUMBERS), assume_shapes=shapes)
-    assert str(caught.value) == f"what is assumed does not fit: {reason}"
+    assert str(caught.value) == f"the assumption does not fit: {reason}"
 
 
 def test_shape_of_what_is_no_tensor_is_refused() -> None:
@@ -113,7 +113,7 @@ def test_shape_of_what_is_no_tensor_is_refused() -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.conform(model, assume_shapes={"x": [3]})
     assert str(caught.value) == (
-        "what is assumed does not fit: the shape of the input 'x': it is no tensor"
+        "the assumption does not fit: the shape of the input 'x': it is no tensor"
     )
 
 
@@ -138,11 +138,11 @@ COMMANDS = [
     ("conform m.onnx --diff --assume i=1_0", "--assume i=1_0: the form is NAME=NUMBER or"),
     ("conform m.onnx --diff --assume i=0x1", "--assume i=0x1: the form is NAME=NUMBER or"),
     ("conform m.onnx --diff --assume k=1e6",
-     "what is assumed does not fit: the input 'k' is float"),
+     "the assumption does not fit: the input 'k' is float"),
     ("conform m.onnx --diff --assume i=true",
-     "what is assumed does not fit: the input 'i' is bool"),
+     "the assumption does not fit: the input 'i' is bool"),
     ("conform m.onnx --diff --assume-shape x=-1,3",
-     "what is assumed does not fit: the shape of the input 'x': -1 is no size"),
+     "the assumption does not fit: the shape of the input 'x': -1 is no size"),
     ("conform m.onnx --diff --assume-shape x=1_0,3",
      "--assume-shape x=1_0,3: the form is NAME=N,N"),
     (f"audit m.onnx --input-shape x={2**70},3",

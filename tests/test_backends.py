@@ -15,9 +15,9 @@ from support.package_copy import PackageCopy
 MODEL = parse("(int32[n] x, int32[m] y) => (int32[k] z) { [ratio] z = Div(x, y) }")
 
 MISSING = (
-    "the python backend cannot run here, because onnxruntime-extensions is not installed: run `pip "
-    "install onnxruntime-extensions`, which has no package for Python 3.14 and later nor for "
-    "Windows on ARM, or use another backend for the original model"
+    "the python backend needs onnxruntime-extensions, which is not installed. Run `pip install "
+    "onnxruntime-extensions`, or use another backend for the original model. There is no package "
+    "for Python 3.14 and later, nor for Windows on ARM"
 )
 
 WITHOUT_EXTENSIONS = """

@@ -161,7 +161,7 @@ def check(
         watch: Is given the nodes of the main graph, and may tell how many it gave.
 
     Returns:
-        How many obligations hold in every run, and why, as a sentence.
+        How many checks hold in every run, and why, as a sentence.
 
     Raises:
         Malformed: It is no certificate.
@@ -196,9 +196,9 @@ def _sentence(certificate: Mapping[str, Any]) -> str:
     count = len(certificate["obligations"])
     if "enforced" not in certificate:
         under = " whose values keep the contract" if "contract" in certificate else ""
-        return f"{count} obligations hold in every run{under}"
+        return f"{count} checks hold in every run{under}"
     guarded, waived, unknown = (len(certificate[name]) for name in LISTS[1:])
-    sentence = f"{count + guarded} obligations hold in every run: {count} by proof, "
+    sentence = f"{count + guarded} checks hold in every run: {count} by proof, "
     sentence += f"{guarded} by guards"
     sentence += f"; {waived} are waived" if waived else ""
     sentence += f"; {unknown} are left to guards of unknown form" if unknown else ""

@@ -54,13 +54,13 @@ app = subcommand()
         ),
         "fail_on": option(
             FailOn,
-            "When to exit with 1: 'violated' if a rule is violated for every input, "
-            "'runtime' also if a rule can only be checked in a run.",
+            "When to exit with 1: 'violated' if a rule is violated for every input, 'runtime' "
+            "also if whether it holds depends on the input.",
             default=FailOn.VIOLATED,
         ),
         "rules": option(
             RulesOf,
-            "'stated' leaves out the rules that sonnx_ort added to those of SONNX.",
+            "'stated': without the rules that sonnx_ort added to those of SONNX.",
             default=RulesOf.ALL,
         ),
         "annotate": option(
@@ -70,9 +70,9 @@ app = subcommand()
             metavar="FILE",
             writes="annotated model",
         ),
-        "detail": flag("Show every obligation and finding, with evidence.", "--verbose", "-v"),
+        "detail": flag("Show every check and finding, with evidence.", "--verbose", "-v"),
         "no_forecast": flag(
-            "Do not find out what conform fixes, which takes several times as long as the check.",
+            "Do not find out what `conform` fixes, which takes several times as long as the check.",
             "--no-forecast",
         ),
         "by_rule": flag("Show a table of rules instead of the report.", "--statistics"),

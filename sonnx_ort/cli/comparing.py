@@ -78,7 +78,7 @@ _RUN = {
     own={
         "samples": option(
             int | None,
-            "How many samples are made up, with seeds from --seed on.",
+            "How many random samples to run, with seeds from --seed on.",
             metavar="N",
             least=1,
         ),
@@ -100,7 +100,7 @@ _RUN = {
         "save": option(PATH, "Write all values of both to a new folder.", metavar="FOLDER"),
         "saved": option(
             PATH,
-            "Compare what --save has written, without a run; name no model.",
+            "Compare what --save has written, without a run; give no model.",
             "--from",
             metavar="FOLDER",
         ),
@@ -149,8 +149,8 @@ def diff(
 ) -> None:
     """Run two models, and show where their values first differ.
 
-    Compares, bit by bit or by a measure, all values that have the same name in both, or the same
-    place. Optimizations are off. Of many samples a table shows how far each value differs.
+    Compares all values that have the same name in both or are computed alike: bit by bit, or by a
+    measure. Optimizations are off. Of many samples a table shows how far each value differs.
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """
@@ -162,9 +162,9 @@ def diff(
     if not why and (threads or (level, providers) != (Level.ALL, CPU)):
         raise SonnxError("--level, --threads and --providers are for --why")
     if why and save:
-        raise SonnxError("--save is for two models; leave it out, or --why")
+        raise SonnxError("--save is for two models; give --save or --why, not both")
     if saved and any(chosen[name] for name in ("inputs", "data", "samples")):
-        raise SonnxError("--from has the inputs; leave out --input, --data and --samples")
+        raise SonnxError("--from has the inputs; give no --input, --data or --samples")
     tolerated = Tolerance(measure, tolerance)
     if why:
         settings = Settings(level, available(providers), threads=threads or 0)
@@ -205,7 +205,7 @@ def _runs(
     given = {f"{each}": (values, each) for each in range(seed, seed + (samples or 1))}
     if data is not None:
         if samples is not None:
-            raise SonnxError(f"'{data}' has the samples; leave out --data or --samples")
+            raise SonnxError(f"'{data}' has the samples; give --data or --samples, not both")
         found = samples_of(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
     shapes = Sizes(sizes, input_shapes)
@@ -235,7 +235,7 @@ def _plain(
 ) -> AbstractContextManager[AgainstPlain]:
     """A plain run of a model on one sample."""
     if samples is not None:
-        raise SonnxError("one model is run on one sample; leave out --samples")
+        raise SonnxError("one model is run on one sample; give no --samples")
     given = only_sample(model, data) | read_values(inputs)
     shapes = Sizes(sizes, input_shapes)
     said |= {"sizes": shapes, "limits": Limits(time_limit, memory_limit)}
@@ -277,8 +277,8 @@ def _plain(
         ),
         "errors": option(
             TEXTS,
-            "Also bound the error of every float value, as the numerical-accuracy documents do, if "
-            "this input is off by at most this number, and those that are not named by nothing.",
+            "Also bound the error of every float value, as the numerical-accuracy documents do. "
+            "This input is off by at most this number, and inputs without --error are exact.",
             "--error",
             metavar="NAME=NUMBER",
             read=lambda given: (
@@ -371,7 +371,9 @@ def _text(
     *("model", "inputs", "data", "sizes", "input_shapes", "seed", "contract", "time_limit"),
     *("memory_limit", "quiet"),
     own={
-        "runs": option(int, "How often it runs in each way.", metavar="N", default=3, least=1),
+        "runs": option(
+            int, "How often it runs with each setting.", metavar="N", default=3, least=1
+        ),
         "threads": option(
             int | None,
             "Up to how many threads it runs on.  [default: as many as processors]",
@@ -393,7 +395,7 @@ def repeat(
     providers: tuple[str, ...],
     **chosen: Any,
 ) -> None:
-    """Run a model in many ways, and show whether it computes the same bits in each.
+    """Run a model with many settings, and show whether the bits are the same.
 
     Again, in new processes, on more threads, with nodes in parallel, with bound inputs and outputs,
     and optimized. Each run is compared with one without optimizations on one thread.

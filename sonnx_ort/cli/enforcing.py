@@ -111,7 +111,7 @@ def rewrite(
             proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
             unknown = len(certified.unknown)
             open_ones = f", {unknown:,} left to unknown guards" if unknown else ""
-            by = f"{proved:,} obligations by proof, {guarded:,} by guards{open_ones}"
+            by = f"{proved:,} checks by proof, {guarded:,} by guards{open_ones}"
             say(f"{certificate}: written; {by}", *written)
     for warning in caught:
         say(f"sonnx-ort: {warning.message}", err=True)
@@ -203,8 +203,8 @@ _NUMBER = re.compile(
         ),
         "diff": flag("List every change; write no file.", "--diff"),
         "rounding": flag(
-            "Also make changes after which results may be rounded differently, and measure in runs "
-            "of both models how far each output deviates.",
+            "Also make changes after which results may be rounded differently. Runs of both "
+            "models measure how far each output deviates.",
             "--rounding",
         ),
         "no_measure": flag(
@@ -212,19 +212,19 @@ _NUMBER = re.compile(
             "--no-measure",
         ),
         "name_outputs": flag(
-            "Make outputs that nodes leave out, or that nothing reads, outputs of the graph.",
+            "Make outputs that a node does not have, or that nothing reads, outputs of the graph.",
             "--name-outputs",
         ),
         "unroll": option(
             int,
-            "How many steps a Loop or Scan may have that is written as all its steps.",
+            "Write a Loop or Scan of at most N steps as all its steps.",
             metavar="N",
             default=MOST_STEPS,
             least=0,
         ),
         "both_branches": flag(
-            "Compute both branches of an If where only a run knows its condition, and where all "
-            "rules in both are proved: the branch that is not taken would break them too.",
+            "Compute both branches of an If whose condition depends on the input. All rules in "
+            "both must be proved: the branch that is not taken would break them too.",
             "--both-branches",
         ),
         "assume": option(
@@ -243,13 +243,14 @@ _NUMBER = re.compile(
             read=shapes_by_name("--assume-shape"),
         ),
         "verify": flag(
-            "Run both models, on --input and random inputs, and leave out changes that change a "
-            "bit, and of those that round the ones that are not near.",
+            "Run both models, on --input and random inputs. Do not make changes that change a "
+            "bit, nor with --rounding those whose results are not near.",
             "--verify",
         ),
         "strict": flag("Write no file if a violation remains.", "--strict"),
         "no_forecast": flag(
-            "Do not try which further options fix what is left; that takes a multiple of the time.",
+            "Do not try which further options fix what is left, which takes a multiple of the "
+            "time.",
             "--no-forecast",
         ),
     },
@@ -346,7 +347,7 @@ def _but(remaining: "Remaining") -> str:
         ),
         "check": option(PATH, "Check this certificate; write no file.", metavar="FILE"),
         "enforced": option(PATH, "The enforced model of the certificate.", metavar="FILE"),
-        "verbose": flag("Show each proved obligation without a certificate.", "--verbose", "-v"),
+        "verbose": flag("Show each proved check without a certificate.", "--verbose", "-v"),
     },
     epilog=examples(
         "sonnx-ort certify model.onnx -o certificate.json",
@@ -364,7 +365,7 @@ def certify(
     given: GivenOptions,
     **choices: Any,
 ) -> None:
-    """Write a certificate of what is proved, which a small program checks again.
+    """Write a certificate of all proofs, which a small program checks again.
 
     The program is sonnx_ort/checker, with the folders guards, kernel, profile and terms beside it.
     It needs onnx, and nothing else of this package. Rules that the file alone decides, such as that
@@ -411,7 +412,7 @@ def _certified(made: "Certificate", written: Path, operators: str, *, every: boo
 
     certified, missing = len(made.obligations), len(made.uncertified)
     if certified + missing:
-        count = f"{certified:,} of {certified + missing:,} proved obligations of nodes and values"
+        count = f"{certified:,} of {certified + missing:,} proved checks of nodes and values"
     else:
         count = f"nothing to certify: {_nothing_proved(operators)}"
     beyond = f", and {made.beyond:,} that `check` leaves to runs" if made.beyond else ""

@@ -232,22 +232,23 @@ OPTIONS: Mapping[str, Option] = {
     "edition": option(Edition, "The edition of the profile to apply.", default=Edition.TYPED),
     "broadcast": option(
         Broadcasting,
-        "Operands of different shapes: 'reject' them, or with 'explicit' let the rewritten model "
-        "broadcast as the profile's operator Broadcast does.",
+        "Operands of different shapes: 'reject' them, or 'explicit': the rewritten model "
+        "broadcasts as the profile's operator Broadcast does.",
         default=Broadcasting.REJECT,
     ),
     "operators": option(
         str,
-        "The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' (all "
-        "operators, and the rules on graphs), or names separated by commas; -NAME leaves one out.",
+        "The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' "
+        "(all operators, and the rules on graphs), or names separated by commas. -NAME excludes "
+        "one.",
         metavar="NAMES",
         default=PROFILE,
         completes=completion.OPERATORS,
     ),
     "backend": option(
         Backend | None,
-        "What enforces the rules: custom operators in Python, standard ones, or a library. "
-        "[default: python where onnxruntime-extensions is, or else compiled, or else native]",
+        "What enforces the rules: custom operators in Python, standard operators, or a library. "
+        "[default: python if onnxruntime-extensions is installed, else compiled, else native]",
     ),
     "conform": flag("First make the safe changes that `conform` makes.", "--conform"),
     "select": option(
@@ -256,7 +257,9 @@ OPTIONS: Mapping[str, Option] = {
         metavar="RULES",
         completes=completion.RULES,
     ),
-    "ignore": option(TEXT, "The rules to leave out.", metavar="RULES", completes=completion.RULES),
+    "ignore": option(
+        TEXT, "The rules not to look at.", metavar="RULES", completes=completion.RULES
+    ),
     "waivers": option(
         PATH,
         "A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
@@ -266,8 +269,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "contract": option(
         PATH,
-        "A TOML file of what inputs and other values may be: random inputs keep it, and what "
-        "follows from it is proved.",
+        "A TOML file of what inputs and other values may be. Random inputs keep it, and proofs "
+        "rest on it.",
         "--contract",
         metavar="FILE",
         read=lambda path: path or NO_CONTRACT,

@@ -61,7 +61,8 @@ app = subcommand()
     own={
         "output_dir": option(
             PATH,
-            "Write each output to NAME.npy in this folder; sequences and maps to NAME.npz.",
+            "Write each output to NAME.npy in this folder, or to NAME.npz if it is a sequence "
+            "or map.",
             metavar="FOLDER",
         ),
         "verify_proofs": flag(
@@ -135,15 +136,15 @@ def run(
             completes=completion.rule,
         ),
         "refused": flag("`rewrite` refuses it for one of the same rules.", "--refused"),
-        "dies": flag("A run ends the process in the same way.", "--dies"),
+        "dies": flag("A run ends the process with the same signal or status.", "--dies"),
         "differs": flag("Optimizers change bits of its outputs.", "--differs"),
         "outside": flag(
             "`audit` finds results of the same operators outside the admitted error.", "--outside"
         ),
         "check": option(
             TEXT,
-            "A command ends with status 0; it gets the path of a model at its end, or in the place "
-            "of {}.",
+            "A command ends with status 0; the path of a model replaces {}, or is added at its "
+            "end.",
             metavar="COMMAND",
         ),
         "level": option(
@@ -151,7 +152,7 @@ def run(
             "How far ONNX Runtime optimizes, for --dies, --differs and --outside.",
             default=Level.ALL,
         ),
-        "anonymous": flag("Replace names and texts, and leave out metadata.", "--anonymous"),
+        "anonymous": flag("Replace names and texts, and remove metadata.", "--anonymous"),
         "tries": option(
             int,
             "How many smaller models are tried at most.",
@@ -178,7 +179,7 @@ def reduce(
 ) -> None:
     """Find a small model that still shows one thing, such as a crash or other results.
 
-    Leaves out what is not needed for it. Its inputs are written to a folder beside it, if it has
+    Removes what is not needed for it. Its inputs are written to a folder beside it, if it has
     any.
 
     Exit status 0: the model is written; 2: unusable input, or the model does not show it.
@@ -188,11 +189,13 @@ def reduce(
 
     check_place(output)
     if is_stream(output):
-        raise SonnxError(f"'{output}' has no place for the inputs beside it; name a file to write")
+        raise SonnxError(
+            f"no folder of inputs can be written beside '{output}'; name a file to write"
+        )
     folder = output.with_suffix(".inputs")
     refuse_source(output, model, read(model).proto, force=force)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
+        raise SonnxError(f"the folder of its inputs, '{folder}', is not empty; name another file")
     given = only_sample(model, data) | read_values(inputs)
     reduced = reduce_model(model, given, **choices)
     if reduced.inputs:
@@ -222,7 +225,7 @@ def _reduced_in_words(
     own={
         "output": option(
             PATH,
-            "The TOML file to write; standard output if left out, or '-'.",
+            "The TOML file to write; '-' is standard output. [default: -]",
             "--output",
             "-o",
             metavar="FILE",
@@ -237,19 +240,20 @@ def _reduced_in_words(
         "contract": OPTIONS["contract"],
         "margin": option(
             float,
-            "What is added at each end, as a share of the seen range or of the largest magnitude.",
+            "Widens the range at each end, by a share of the seen range or of the largest "
+            "magnitude.",
             metavar="SHARE",
             default=0.25,
         ),
         "axes": option(
             TEXTS,
-            "An axis each index of which gets a range of its own.",
+            "An axis with a range for each index.",
             "--axis",
             metavar="NAME=N",
             read=numbers_by_name("--axis"),
         ),
         "checkpoints": flag(
-            "Find the few values inside of the model whose checked range keeps all others finite.",
+            "Find the few values inside the model whose checked range keeps all others finite.",
             "--checkpoints",
         ),
     },
@@ -412,7 +416,7 @@ def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: 
     if written.left_out:
         listed = ", ".join(f"{name} {count}" for name, count in sorted(written.left_out.items()))
         told += (
-            f"\n{sum(written.left_out.values())} cases are left out, because their results need "
-            f"python-flint: {listed}. To write them too: pip install python-flint"
+            f"\n{sum(written.left_out.values())} cases are not written, because their results "
+            f"need python-flint: {listed}. To write them too: pip install python-flint"
         )
     return told

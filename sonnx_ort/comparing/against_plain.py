@@ -334,7 +334,7 @@ def ways(plain: Settings, threads: int, providers: tuple[str, ...]) -> Iterator[
     yield Way("new process", plain, new_process=True)
     yield Way("bound inputs and outputs", replace(plain, bound=True))
     yield Way("nodes in parallel", replace(plain, parallel=True))
-    yield Way("elements at other places", plain, other_places=True)
+    yield Way("elements at other indices", plain, other_places=True)
     for count in range(2, threads + 1):
         yield Way(f"{count} threads", replace(plain, threads=count))
     if providers != plain.providers:

@@ -266,7 +266,9 @@ class _Admitted:
         moved = moved_operands(audited.computed_operator, numbers)
         for k, (name, x) in enumerate(zip(audited.node.input, numbers, strict=False)):
             if k not in moved and x is not None and is_float(x) and name in audited.recomputed:
-                raise ValueError(f"the run has no value '{name}', which decides what is moved")
+                raise ValueError(
+                    f"the run has no value '{name}', which decides where elements move"
+                )
         floats = {k: x for k in moved if (x := numbers[k]) is not None}
         starts, size = {}, 1
         for k, operand in floats.items():

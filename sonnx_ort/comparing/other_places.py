@@ -29,7 +29,7 @@ _BROADCAST_BY_SHAPES = 7
 def at_other_places(
     model: onnx.ModelProto, values: Mapping[str, Array | None], runs: IsolatedRuns, how: Settings
 ) -> Iterator[tuple[onnx.NodeProto, bool | Failed]]:
-    """Compute elements at other places, node by node.
+    """Compute elements at other indices, node by node.
 
     Args:
         model: The model; nodes in bodies, and those that do not compute element by element, are not

@@ -207,7 +207,7 @@ def _reduced(
 ) -> Reduced:
     wanted, form = question(trial), _form(trial, runs)
     if not wanted:
-        raise SonnxError("the model does not show what is asked for; there is nothing to reduce")
+        raise SonnxError("the model does not show this; there is nothing to reduce")
     tried = 0
 
     def shows(candidate: Trial) -> bool:

@@ -369,7 +369,7 @@ class NodeEdit:
         """
         found = self.elements_of(value)
         if found.size != 1:
-            raise NoChangeError(f"'{value.name}' has {found.size} elements in place of one")
+            raise NoChangeError(f"'{value.name}' has {found.size} elements, not one")
         return int(found.item())
 
     def attribute(self, name: str) -> Any:

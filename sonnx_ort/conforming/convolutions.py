@@ -94,7 +94,7 @@ def _of_one_axis(edit: NodeEdit) -> Shape | None:
         raise NoChangeError(f"'{x.name}' has {max(axes, 0)} spatial axes")
     if any(output.uses() or output.is_graph_output() for output in edit.node.outputs[1:]):
         raise NoChangeError(
-            "its second output is used, and its places would change with a second axis"
+            "its second output is used, and its indices would change with a second axis"
         )
     return shape if axes == 1 else None
 
@@ -197,7 +197,7 @@ def _same_pads(edit: NodeEdit, axes: int, *, upper: bool) -> list[tuple[int, int
             )
         # A convolution that leaves the last element out pads nothing in front of the first.
         if needed < (0 if pooling else -1):
-            raise NoChangeError("its strides leave elements out, where auto_pad shifts the windows")
+            raise NoChangeError("its strides skip elements, where auto_pad shifts the windows")
         less, more = max(needed, 0) // 2, -(-max(needed, 0) // 2)
         pads.append((less, more) if upper else (more, less))
     return pads

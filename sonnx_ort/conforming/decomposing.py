@@ -252,7 +252,7 @@ def refusal_of(node: ir.Node, versions: Mapping[str, int]) -> str | None:
         return _INDEFINITE.get(operator)
     if not defined_by_function(schema_of(node, versions.get(node.domain, 1))):
         return None
-    return "how far its definition by ONNX is from its kernel is not measured"
+    return "the difference between its definition by ONNX and its kernel is not measured"
 
 
 def way_inside(domain: str, name: str) -> str:
@@ -314,7 +314,7 @@ def _bound(template: Template, edit: NodeEdit) -> Bound | None:
 def _by_function(known: FunctionBound, edit: NodeEdit) -> Sequence[ir.Value | None]:
     dtype = edit.dtype(edit.operand(0)).name.lower()
     if known.types is not None and dtype not in known.types:
-        raise NoChangeError(f"no way is known to write it for {dtype}")
+        raise NoChangeError(f"no replacement is known for {dtype}")
     is_symmetric = edit.node.op_type.endswith("Window") and not edit.attribute("periodic")
     # The definition divides by one less than the size.
     if is_symmetric and edit.integer_of(edit.operand(0)) <= 1:
@@ -326,7 +326,7 @@ def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None
     dtype = edit.dtype(edit.operand(0))
     name = dtype.name.lower()
     if name not in template.exact | template.near:
-        raise NoChangeError(f"no way is known to write it for {name}")
+        raise NoChangeError(f"no replacement is known for {name}")
     made = template.make(Operators(edit, dtype), *edit.node.inputs)
     return made if isinstance(made, tuple) else (made,)
 

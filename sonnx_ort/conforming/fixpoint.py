@@ -90,7 +90,7 @@ _NAMED = Advice(Remedy("name_outputs"), " fixes it: the output becomes one of th
 NO_CHANGE = "no change fixes it: "
 """The beginning of a reason that names what only the author of the model can do."""
 
-_OUTPUT_MOVES_ROUNDING = Advice("to make it an output moves where 16-bit floats are rounded")
+_OUTPUT_MOVES_ROUNDING = Advice("as an output, it would change where 16-bit floats are rounded")
 
 _UNKNOWN = {
     GR2.id: Advice("its type is not known"),

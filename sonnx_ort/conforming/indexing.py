@@ -87,7 +87,7 @@ def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
 
 def _require_rank(op: Operators, indices: ir.Value, rank: int) -> None:
     if op.rank(indices) != rank:
-        raise NoChangeError(f"'{indices.name}' has {op.rank(indices)} axes in place of {rank}")
+        raise NoChangeError(f"'{indices.name}' has {op.rank(indices)} axes, not {rank}")
 
 
 def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank: int) -> ir.Value:
@@ -98,7 +98,7 @@ def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank:
 def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.Value) -> ir.Value:
     """ScatterElements: a ScatterND at the indices along an axis."""
     if op.attribute("reduction") not in (None, "none", b"none"):
-        raise NoChangeError("it combines the elements of one place")
+        raise NoChangeError("it combines the elements of equal indices")
     axis, rank = op.axis(x), op.rank(x)
     _require_rank(op, indices, rank)
     _require_places_of_their_own(op, x, indices, axis)
@@ -117,20 +117,20 @@ def _require_places_of_their_own(op: Operators, x: ir.Value, indices: ir.Value, 
     known, size = op.edit.facts.known_elements(indices), op.edit.shape(x)[axis]
     if known is None:
         raise NoChangeError(
-            f"whether two of its indices name one place depends on the input; make "
+            "whether two of its indices name the same element depends on the input; make "
             f"'{indices.name}' a constant",
             op.edit.fixing_elements(indices),
         )
     if (known < 0).any():
         if not isinstance(size, int):
             raise NoChangeError(
-                f"which places its negative indices name depends on the sizes of '{x.name}'",
+                f"which elements its negative indices name depends on the sizes of '{x.name}'",
                 op.edit.fixing_sizes(x),
             )
         known = np.where(known < 0, known + size, known)
     lines = np.sort(known, axis=axis)
     if (np.diff(lines, axis=axis) == 0).any():
-        raise NoChangeError("two of its indices name one place")
+        raise NoChangeError("two of its indices name the same element")
 
 
 def reverse_sequence(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:

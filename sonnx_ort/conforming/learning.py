@@ -157,7 +157,7 @@ def of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> Labell
         case "SOFTMAX":
             return label, op.Softmax(scores, axis=1)
         case other:
-            raise NoChangeError(f"no way is known to write its transform {other}")
+            raise NoChangeError(f"no replacement is known for its transform {other}")
 
 
 def label_of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> ir.Value:

@@ -97,13 +97,13 @@ def _require_product(edit: NodeEdit) -> None:
     if not rows or not columns:
         raise NoChangeError("an operand is a scalar, which MatMul rejects")
     if len(rows) == 1 and len(columns) > MATRIX:
-        raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
+        raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a batch of matrices")
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
         return
     if len(rows) != MATRIX:
         raise NoChangeError(
-            f"'{a.name}' and '{b.name}' are both stacks of matrices, and no operator of the "
-            "profile multiplies these one by one"
+            f"'{a.name}' and '{b.name}' are both batches of matrices, and SONNX has no batched "
+            "MatMul"
         )
 
 
@@ -369,11 +369,11 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
     sizes = [size for stack in (*stacks, common or ()) for size in stack]
     if common is None or not all(isinstance(size, int) for size in sizes):
         raise NoChangeError(
-            "how many matrices the stacks have depends on the input", edit.fixing_sizes(a, b)
+            "the number of matrices in a batch depends on the input", edit.fixing_sizes(a, b)
         )
     number = prod(size for size in common if isinstance(size, int))
     if not 0 < number <= MOST_MATRICES:
-        raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")
+        raise NoChangeError(f"the batches have {number:,} matrices, not 1 to {MOST_MATRICES}")
     op = Operators(edit)
     edit.replace_by(_stacked(op, (a, b), [int(str(size)) for size in common], ()))
     return True
@@ -415,7 +415,9 @@ CHANGES = (
         _MATMUL,
         SUMS,
     ),
-    Change("multiply the matrices of the stacks one by one", _STACKS, multiply_one_by_one, _MATMUL),
+    Change(
+        "multiply the matrices of the batches one by one", _STACKS, multiply_one_by_one, _MATMUL
+    ),
     Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out, _GEMM),
     *(
         Change(

@@ -233,7 +233,7 @@ def _sizes(edit: NodeEdit, what: str, *, only_batch: bool = False) -> tuple[int,
     x = edit.operand(_X)
     shape = edit.shape(x)
     if len(shape) != 3:
-        raise NoChangeError(f"'{x.name}' is of rank {len(shape)}, and not 3")
+        raise NoChangeError(f"'{x.name}' has rank {len(shape)}, not 3")
     length = 0 if only_batch else _size(edit, 0, "length", what)
     return length, _size(edit, 1, "number", what)
 
@@ -243,7 +243,7 @@ def _size(edit: NodeEdit, axis: int, noun: str, what: str) -> int:
     size = edit.shape(x)[axis]
     if not isinstance(size, int):
         raise NoChangeError(
-            f"{what} has to be constant, but the {noun} of the sequences of '{x.name}' depends on "
+            f"{what} must be constant, but the {noun} of the sequences of '{x.name}' depends on "
             "the input",
             edit.fixing_sizes(x),
         )

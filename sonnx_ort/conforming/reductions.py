@@ -234,7 +234,7 @@ def _require_windows(op: Operators, x: ir.Value, window: Mapping[str, Any]) -> N
     shape, kernel = op.edit.shape(x), window["kernel_shape"]
     axes = len(shape) - 2
     if axes not in (1, 2) or len(kernel) != axes:
-        raise NoChangeError(f"'{x.name}' has {max(axes, 0)} axes to move along, and not 1 or 2")
+        raise NoChangeError(f"'{x.name}' has {max(axes, 0)} axes to move along, not 1 or 2")
     pads, dilations = window["pads"] or [0] * 2 * axes, window["dilations"] or [1] * axes
     if len(pads) != 2 * axes or len(dilations) != axes:
         raise NoChangeError("its attributes do not fit the axes of its operand")

@@ -241,8 +241,8 @@ def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
         raise NoChangeError("an axis has no elements, so no start can lie on it")
     if step < 0 and end in END_OF_ALL:
         raise NoChangeError(
-            f"with negative steps ONNX Runtime takes the end {end} for the beginning of the axis, "
-            "and ONNX takes it for the last element; write the intended end"
+            f"with negative steps, the end {end} is the beginning of the axis for ONNX Runtime, "
+            "and the last element for ONNX; write the intended end"
         )
     chosen = selected(size, start, end, step)
     first, last = chosen.start, chosen.stop

@@ -147,7 +147,9 @@ def _sums(op: Operators, x: ir.Value, kind: str, results: int) -> ir.Value:
         scored[forest.places[tree, node], index] = True
     wanted = set(_list(op, f"{kind}_ids")) if kind == "class" else range(results)
     if not all(any(scored[tree, index].all() for tree in forest.leaves) for index in wanted):
-        raise NoChangeError("a row may reach no weight of a result, which the kernel leaves out")
+        raise NoChangeError(
+            "a row may reach no weight of a result, and the kernel omits such results"
+        )
     total = _added(op, x, forest, weights)
     # A classifier has no aggregate: it adds.
     match text_of(op, "aggregate_function") if kind == "target" else "SUM":
@@ -156,7 +158,7 @@ def _sums(op: Operators, x: ir.Value, kind: str, results: int) -> ir.Value:
         case "AVERAGE":
             return op.Div(total, float(len(forest.roots)))
         case other:
-            raise NoChangeError(f"no way is known to write its aggregate {other}")
+            raise NoChangeError(f"no replacement is known for its aggregate {other}")
 
 
 def _added(
@@ -234,14 +236,14 @@ def ensemble(op: Operators, x: ir.Value) -> ir.Value:
         case 0:
             return op.Div(total, float(len(_list(op, "tree_roots"))))
         case other:
-            raise NoChangeError(f"no way is known to write its aggregate {other}")
+            raise NoChangeError(f"no replacement is known for its aggregate {other}")
 
 
 def _forest_of_nodes_and_leaves(op: Operators, count: int) -> Forest:
     """Read the nodes, after which the leaves have their places."""
     modes = set(op.attribute("nodes_modes").numpy().tolist())
     if len(modes) > 1 or max(modes) >= len(_COMPARISONS_BY_NUMBER):
-        raise NoChangeError(f"its nodes compare in the ways {', '.join(map(str, sorted(modes)))}")
+        raise NoChangeError(f"its nodes compare in the modes {', '.join(map(str, sorted(modes)))}")
     if any(_list(op, "nodes_missing_value_tracks_true")):
         raise NoChangeError("NaN takes the true branch of a node")
     more = len(_list(op, "leaf_targetids"))

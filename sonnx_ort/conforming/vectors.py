@@ -43,7 +43,7 @@ def _nearness(op: Operators, x: ir.Value, count: int) -> ir.Value:
             squares = op.ReduceSum(op.Mul(apart, apart), axes=[2], keepdims=0)
             return op.Exp(op.Mul(squares, -float(_row(op, "kernel_params")[0])))
         case other:
-            raise NoChangeError(f"no way is known to write its kernel {other}")
+            raise NoChangeError(f"no replacement is known for its kernel {other}")
 
 
 def regressor(op: Operators, x: ir.Value) -> ir.Value:

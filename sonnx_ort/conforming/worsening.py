@@ -125,4 +125,4 @@ def worsening(before: Examination, graph: ConformedGraph) -> dict[Key, str]:
 
 def _reason(violated: list[Obligation], count: int) -> str:
     rules = ", ".join(sorted({o.rule.id for o in violated}))
-    return f"a change would lead to {len(violated)} violations in place of {count}: {rules}"
+    return f"a change would lead to {len(violated)} violations instead of {count}: {rules}"

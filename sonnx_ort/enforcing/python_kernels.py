@@ -211,7 +211,7 @@ def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Valu
         element_type = fixed or element_type_of(examined)
     if element_type is None:
         raise SonnxError(
-            f"{target.operator.name} '{target.label}': {name} is left out, and its element type "
+            f"{target.operator.name} '{target.label}': {name} is not given, and its element type "
             f"is that of '{target.inputs[0].name}', which is unknown; declare it in value_info"
         )
     taken = CARRIERS.get(element_type, element_type)

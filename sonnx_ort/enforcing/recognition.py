@@ -173,8 +173,8 @@ def require_standard_operators(model: ir.Model) -> None:
         if node.domain in OWN_DOMAINS and node.op_identifier() != (DOMAIN, BROADCAST.name, ""):
             raise InvalidModel(
                 f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
-                "this model as it is, or an earlier version did: rewrite the original model "
-                "again, or give the enforced model itself in place of what an optimizer made of it"
+                "this model as it is, or an earlier version did. Rewrite the original model "
+                "again, or give the enforced model itself, not an optimized one"
             )
 
 
@@ -208,8 +208,8 @@ def not_enforced() -> Obligation:
         FALSE_CLAIM,
         "model",
         ENFORCED,
-        "the metadata says that the model is enforced, but `rewrite` did not make it as it is: "
-        "another tool has changed it, or an earlier version made it; it may enforce nothing",
+        "the metadata says that the model is enforced, but another tool or an earlier version "
+        "made it as it is; it may enforce nothing",
     ).obligation()
     return replace(
         violated, hint="rewrite the original model again; optimize a model before it is rewritten"

@@ -265,7 +265,7 @@ def _documents(record: Record) -> Iterator[Json]:
     for number, mending in enumerate(record.mendings, start=1):
         yield _document_of(f"{MENDING}{number}", str(mending), dataclasses.asdict(mending))
     if record.certificate is not None:
-        proofs = "The proofs of the obligations that hold in every run, which sonnx_ort/checker"
+        proofs = "The proofs of the checks that hold in every run, which sonnx_ort/checker"
         yield _document_of("certificate:1", f"{proofs} follows.", record.certificate)
     for number, audit in enumerate(record.audits, start=1):
         counts = cast(Mapping[str, int], audit["counts"])

@@ -106,7 +106,7 @@ def _part(node: Node) -> PartialSizes:
     starts, ends, _, steps = slices_of(node, 1)
     for start, end, step in zip(starts, ends, steps, strict=True):
         if not isinstance(start, int) or not isinstance(end, int):
-            raise Rejected("a place is open")
+            raise Rejected("a position is open")
         require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
         found = tuple(found[index] for index in selected(len(found), start, end, step))
     return found

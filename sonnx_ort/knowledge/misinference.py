@@ -132,7 +132,7 @@ class Misinference:
             self._derive(node, generated)
         except Exception:
             # A malformed node must not stop the analysis.
-            _logger.debug("what is inferred of %s is unknown", node.op_type, exc_info=True)
+            _logger.debug("the inferred shape of %s is unknown", node.op_type, exc_info=True)
             self._uninferred.difference_update(node.outputs)
             self._mistaken.update(node.outputs)
 

@@ -281,7 +281,7 @@ def _check_file(reference: Reference, folder: Path) -> None:
     if not inside:
         raise InvalidModel(
             f"{subject} is a link that leads outside the model's folder; put the file itself "
-            "there, or let the model's file be a link into the same folder too"
+            "there, or make the model's file a link into the same folder"
         )
     if not os.access(path, os.R_OK):
         raise InvalidModel(f"{subject} cannot be read: Permission denied")

@@ -63,7 +63,7 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     if differing:
         raise InvalidModel(
             f"the model-local function '{function.name}' imports version {theirs} of the standard "
-            f"operators and the model imports version {ours}, which define {', '.join(differing)} "
+            f"operators, and the model version {ours}. They define {', '.join(differing)} "
             "differently; export both with one version"
         )
     function.opset_imports[STANDARD_DOMAIN] = ours
@@ -212,9 +212,9 @@ def _require_few_copies(
     most = max(names.values(), default=0)
     if most > _MOST_COPIES:
         raise InvalidModel(
-            f"the model-local functions give {most:,} nodes or values of one name when each call "
-            f"is replaced by its function, and at most {_MOST_COPIES:,} are examined: make fewer "
-            "calls, or give them different names"
+            f"replacing each call by its model-local function gives {most:,} nodes or values of "
+            f"one name, and at most {_MOST_COPIES:,} are examined; make fewer calls, or give them "
+            "different names"
         )
 
 

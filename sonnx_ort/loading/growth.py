@@ -44,9 +44,8 @@ def require_few_nodes(proto: onnx.ModelProto) -> None:
     number, most = _size(main, sizes), max(MOST_NODES, _MOST_TIMES * written)
     if number > most:
         raise InvalidModel(
-            f"the model-local functions stand for {number:,} nodes or more when each call is "
-            f"replaced by its function, as ONNX Runtime does, and at most {most:,} are taken: make "
-            "fewer calls"
+            "replacing each call by its model-local function, as ONNX Runtime does, gives "
+            f"{number:,} nodes or more, and at most {most:,} are taken; make fewer calls"
         )
 
 

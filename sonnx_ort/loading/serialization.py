@@ -258,9 +258,8 @@ def require_readable(proto: onnx.ModelProto) -> None:
 def too_deep(proto: onnx.ModelProto) -> InvalidModel:
     """The error for a model that readers refuse."""
     return InvalidModel(
-        f"the model nests {nested_graphs(proto)} graphs in one another, as branches of If in "
-        f"branches of If, and messages more than {DEEPEST} deep, which no reader of ONNX takes; "
-        "nest less"
+        f"the model nests {nested_graphs(proto)} graphs in one another, such as If in branches of "
+        f"If. No reader of ONNX takes messages that are more than {DEEPEST} deep; nest less"
     )
 
 

@@ -24,7 +24,7 @@ _CONVERTED = "give the ONNX model from which it was made, or convert it to ONNX"
 
 _BEGINNINGS: Mapping[tuple[int, bytes], str] = {
     (0, b"version https://git-lfs.github.com/spec/"): (
-        "a pointer of Git LFS in the place of the model; get the model with `git lfs pull`"
+        "a pointer of Git LFS, and no model; get the model with `git lfs pull`"
     ),
     (0, b"\x1f\x8b"): f"compressed by gzip; {_UNPACK}",
     (0, b"BZh"): f"compressed by bzip2; {_UNPACK}",
@@ -49,10 +49,7 @@ _BEGINNINGS: Mapping[tuple[int, bytes], str] = {
 """What files have at a position, and what they are."""
 
 _PICKLE = "a pickle, as PyTorch and scikit-learn write; export the model to ONNX"
-_HTML = (
-    "a page of HTML, such as a login or an error, in the place of the model; download the model "
-    "itself"
-)
+_HTML = "a page of HTML, such as a login or an error, and no model; download the model itself"
 _TEXT_FORMATS = (
     "text; give a model in the binary form of ONNX, or end the name of its text with .onnxtxt, "
     ".textproto or .json"

@@ -148,7 +148,7 @@ def refuse_repeated_names(proto: onnx.ModelProto) -> None:
                 raise InvalidModel(
                     f"two nodes have the name '{node.name}', {operators[node.name]} and "
                     f"{node.op_type}, and ONNX Runtime starts no such model; give one another "
-                    "name, or the enforced model itself in place of what an optimizer made of it"
+                    "name, or give the enforced model itself, not an optimized one"
                 )
             if node.name:
                 operators[node.name] = node.op_type
@@ -197,8 +197,8 @@ def _require(
 ) -> None:
     if attribute.ref_attr_name:
         raise InvalidModel(
-            f"{node.op_type} '{node.name}': its {attribute.name} is known only where the function "
-            "is called, and with some values ONNX Runtime ends the process; inline the function"
+            f"{node.op_type} '{node.name}': its {attribute.name} depends on the call of the "
+            "function, and with some values ONNX Runtime ends the process; inline the function"
         )
     if not fits:
         value = onnx.helper.get_attribute_value(attribute)

@@ -360,7 +360,7 @@ class Report:
         waived = f", {len(self.waived)} of these waived" if self.waived else ""
         return (
             f"edition {self.edition}, broadcast {self.broadcasting}, backend {self.backend}: "
-            f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
+            f"{_counted(len(self.enforced), 'check')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}"
             + (f"; {_counted(self.passed_over, 'node')} not looked at" if self.passed_over else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")

@@ -251,9 +251,9 @@ def _needed(report: Report, recorded: Sequence[Waiver]) -> Container[Waiver | No
 
 def _why_not_waivable(rule: Rule) -> str:
     if rule.requirement.subject is Subject.HELD:
-        return "ONNX Runtime itself refuses what violates it, so there is no check to leave out"
+        return "ONNX Runtime itself refuses what violates it, so there is no check to waive"
     if not rule.in_run:
-        return "no run checks that rule, so there is no check to leave out"
+        return "no run checks that rule, so there is no check to waive"
     return (
         "ONNX Runtime may not survive a violation of that rule, so no model is rewritten without it"
     )

@@ -42,7 +42,7 @@ def scatter(node: Node) -> tuple[Array | Result, ...]:
     made[of_updates] = flat
     others = _further(of_updates, flat)
     if others and isinstance(node, BallNode):
-        raise NotFollowedError("indices name a place twice, and the order is open")
+        raise NotFollowedError("two indices name one element, and the order is open")
     return (copied(made.reshape(data.shape), others),)
 
 

@@ -68,8 +68,8 @@ TANH = of_one_operand("Tanh", 1081, kinds=IEEE_TYPES, type_at=_SECOND).operator(
         Results: 1 for infinity, -1 for negative infinity, NaN for NaN.
 
         ONNX Runtime 1.32.0 gives these in float16, float and double, and -0 for -0. It has no
-        kernel for bfloat16. The last bits of a double depend on the place of the element in the
-        tensor and on its length; REQ-OP-010 demands a function, with one result.
+        kernel for bfloat16. The last bits of a double depend on the index of the element and on the
+        length of the tensor. REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     rounds_once=False,
@@ -93,8 +93,8 @@ EXP = of_one_operand(
         NaN for NaN. There is no rule about elements.
 
         ONNX Runtime 1.32.0 gives these in float16, float and double; it has no kernel for bfloat16.
-        The last bit of a double depends on the place of the element in the tensor and on its
-        length; REQ-OP-010 demands a function, with one result.
+        The last bit of a double depends on the index of the element and on the length of the
+        tensor. REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     rounds_once=False,
@@ -117,9 +117,9 @@ SIN = of_one_operand(
         NaN give NaN, which is a result.
 
         ONNX Runtime 1.32.0 gives these special values in float16, float and double; it has no
-        kernel for bfloat16. Other results are off by up to 6e-16 in double, and the last bits
-        depend on the place of the element in the tensor and on its length; REQ-OP-010 demands a
-        function, with one result.
+        kernel for bfloat16. Other results are off by up to 6e-16 in double. Their last bits depend
+        on the index of the element and on the length of the tensor. REQ-OP-010 demands a function,
+        with one result.
     """,
     versions=(7, 22),
     rounds_once=False,
@@ -152,9 +152,9 @@ LEAKY_RELU = _leaky_relu.operator(
         Results: alpha * x below zero, and the element itself otherwise: -0 stays -0, and NaN stays
         NaN. Every alpha is allowed, infinities and NaN too.
 
-        ONNX Runtime 1.32.0 silently takes 0.01 if alpha is left out. It has kernels for float16 and
-        float, and for double from version 16 on. It gives +0 for a product that is -0 in float16
-        and double.
+        ONNX Runtime 1.32.0 silently takes 0.01 if alpha is not given. It has kernels for float16
+        and float, and for double from version 16 on. It gives +0 for a product that is -0 in
+        float16 and double.
     """,
     versions=(1, 6, 16),
     rounds_once=False,
@@ -233,11 +233,10 @@ SOFTMAX = _softmax.operator(
         NaN throughout where NaN or infinity lies on the line, and otherwise 0 for negative
         infinity. They have X's shape and type.
 
-        ONNX Runtime 1.32.0 silently accepts a negative axis. If the axis is left out, it silently
+        ONNX Runtime 1.32.0 silently accepts a negative axis. If the axis is not given, it silently
         takes the last one, or axis 1 before version 13. It rejects an axis that X does not have,
         unless X is empty. It silently gives NaN for lines of nothing but negative infinity. It has
-        kernels for float16, float and double; in version 1
-        none for float16.
+        kernels for float16, float and double; in version 1 none for float16.
     """,
     versions=(1, 11, 13),
     rounds_once=False,
@@ -332,10 +331,9 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
         Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in
         X's type.
 
-        ONNX Runtime 1.32.0 silently gives NaN if input_var + epsilon is negative, because of a
-        negative variance or a negative epsilon, in float16, float and double; it has no kernel for
-        bfloat16. It checks that scale, B, mean and variance are vectors with an element for each
-        channel.
+        ONNX Runtime 1.32.0 silently gives NaN if input_var + epsilon is negative, in float16, float
+        and double. It has no kernel for bfloat16. It checks that scale, B, mean and variance are
+        vectors with an element for each channel.
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),

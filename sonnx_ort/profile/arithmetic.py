@@ -35,7 +35,7 @@ def _sum_or_product(name: str, first_code: int, what: str, operation: str) -> Op
             integers.
 
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-            symbol, in every numeric type except bfloat16, for which it has no kernel.
+            symbol. It has no kernel for bfloat16.
         """,
         versions=(1, 6, 7, 13, 14),
     )
@@ -66,7 +66,7 @@ MOD = _mod.operator(
                 finding="the smallest value modulo -1",
                 bits=32,
             ),
-            remark="The remainder is 0, but the quotient does not fit the type: versions of ONNX "
+            remark="The remainder is 0, but the quotient does not fit the type. Versions of ONNX "
             "Runtime up to 1.31.1 end the process at int32 and int64.",
             needed_before="1.32.0",
         ),
@@ -91,14 +91,14 @@ MOD = _mod.operator(
 
         Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with
         the sign of the dividend, as C has it. For floats, a zero divisor, an infinite dividend and
-        NaN give NaN; without `fmod=1`, which version 28 allows, an infinite divisor gives itself if
-        the signs differ.
+        NaN give NaN. Version 28 allows floats without `fmod=1`: an infinite divisor then gives
+        itself if the signs differ.
 
-        ONNX Runtime 1.32.0 broadcasts silently, in every numeric type except bfloat16, for which it
-        has no kernel; it rejects zero divisors of all integer types, and gives 0 for the smallest
-        value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64, and with
-        `fmod=1` compute int64 and uint64 in double, which is wrong if an operand is beyond 2^53; no
-        rule prevents that. Version 1.23 ends the process at a zero divisor too, or gives a number.
+        ONNX Runtime 1.32.0 broadcasts silently. It has no kernel for bfloat16. It rejects zero
+        divisors of all integer types, and gives 0 for the smallest value modulo -1. Versions up to
+        1.31.1 end the process there at int32 and int64. With `fmod=1` they compute int64 and uint64
+        in double, which is wrong if an operand is beyond 2^53; no rule prevents that. Version 1.23
+        ends the process at a zero divisor too, or gives a number.
     """,
     versions=(10, 13, 28),
     broadcasting_since=10,
@@ -122,20 +122,20 @@ def _of_many(rules: CommonRules, most: str, compared_wrongly: str) -> Operator:
         Family.INTEGER,
         rules=[narrow],
         description=f"""
-        `{name}`: the {most} of the elements of any number of tensors at each place.
+        `{name}`: the {most} of the elements at each index of any number of tensors.
 
         Results: NaN where an operand is NaN, else the {most} element.
 
         The draft of the working group demands that 0 is larger than -0, and REQ-OP-010 one result
-        for one element. ONNX Runtime gives either zero, by the place of the element and the length
+        for one element. ONNX Runtime gives either zero, by the index of the element and the length
         of the tensor. The python backend computes by the draft, and so does the compiled backend
         for two operands of floats. The native backend leaves it to ONNX Runtime.
 
         ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
         For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper
-        halves are equal: {compared_wrongly} there, but not in the last place of a tensor with
-        an odd number of elements. `{name}.int.C1` excludes such numbers, because these versions are
-        supported. All other integers, uint64 too, compare correctly.
+        halves are equal: {compared_wrongly} there. The last of an odd number of elements is right.
+        `{name}.int.C1` excludes such numbers, because these versions are supported. All other
+        integers, uint64 too, compare correctly.
         """,
         operands=(),
         versions=(1, 6, 8, 12, 13),
@@ -190,8 +190,8 @@ P_RELU = CommonRules(
         Results: x where x is at least 0, slope * x where it is less, in the tensor's type.
 
         In ONNX the slope can be broadcast to X; ONNX Runtime 1.32.0 silently broadcasts X to the
-        slope as well. It has kernels for float16 and float; in versions 16 to 18 it replaces PRelu
-        by Less, Mul and Where in all types except float, which lose the sign of zeros.
+        slope as well. It has kernels for float16 and float. In versions 16 to 18 it replaces PRelu
+        by Less, Mul and Where in all types except float, and they lose the sign of zeros.
     """,
     versions=(1, 6, 7, 9, 16),
     rounds_once=False,

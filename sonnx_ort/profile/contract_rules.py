@@ -185,8 +185,8 @@ WITHIN_RANGE = Rule(
         "image [0.0, 7.5], with range = [0, 1]",
         "scale or clip the values before the run, or correct the contract",
     ),
-    unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. What is "
-    "proved from the contract does not hold then, also where a number ends the process.",
+    unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. Proofs from "
+    "the contract do not hold then, not even that the process survives.",
 )
 
 WITHIN_FINITE = Rule(
@@ -204,8 +204,8 @@ WITHIN_FINITE = Rule(
         "image [0.0, NaN], with finite = true",
         "keep NaN and infinities out, or correct the contract",
     ),
-    unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. What is proved "
-    "from the contract does not hold then.",
+    unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. Proofs from the "
+    "contract do not hold then.",
 )
 
 
@@ -328,7 +328,7 @@ WITHIN_SIZES = Rule(
     ),
     sizes_requirement(ShapeDemand("input", (SizeContract("batch", 1, 8), 3))),
     unenforced="ONNX Runtime 1.32.0 takes any size for an axis without a number, and does not "
-    "compare axes of one name. What is proved from the contract does not hold then.",
+    "compare axes of one name. Proofs from the contract do not hold then.",
 )
 
 WHOLE = Rule(
@@ -350,8 +350,8 @@ WHOLE = Rule(
             "round the values before the run, or correct the contract",
         ),
     ),
-    unenforced="ONNX Runtime 1.32.0 computes with any number. What is proved from the contract "
-    "does not hold then.",
+    unenforced="ONNX Runtime 1.32.0 computes with any number. Proofs from the contract do not "
+    "hold then.",
 )
 
 CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE, WITHIN_SIZES, WHOLE)

@@ -35,19 +35,19 @@ CAST = _cast.operator(
     description="""
         `Cast`: each element of a tensor in another type, which the attribute `to` names.
 
-        Results: of floats to integers the number without its fraction; of integers to narrower ones
-        the number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
-        Version 28 also allows floats of six bits, which are not types of the profile: X has none of
-        them.
+        Results: floats to integers give the number without its fraction, and integers to narrower
+        ones the number modulo 2^n. To floats it is the nearest one, and to conditions whether the
+        element is not zero. Version 28 also allows floats of six bits, which are not types of the
+        profile: X has none of them.
 
         ONNX leaves the result undefined for a float that the integer type cannot represent. ONNX
-        Runtime 1.32.0 silently gives a number that depends on type and machine. On x86-64, for
-        float and double: for NaN and for infinity the smallest value of int32 and int64, and 0 in
-        the types of 8 and 16 bits; in uint64 9223372036854775808 for NaN, and 0 for infinity; in
-        uint32 0 for infinity, and for NaN 0 or 2147483648, by its place in the tensor. Of a number
-        that int32 can represent, it keeps the lower bits: 44 in uint8 for 300. It also reads
-        numbers from strings. It converts wider types to float16 through float, rounding twice:
-        2049.0000001 in double becomes 2048.
+        Runtime 1.32.0 silently gives a number that depends on type and machine. On x86-64, float
+        and double give for NaN and infinity the smallest value of int32 and int64, and 0 in the
+        types of 8 and 16 bits. Infinity gives 0 in uint32 and uint64. NaN gives 9223372036854775808
+        in uint64, and in uint32 0 or 2147483648, by its index in the tensor. Of a number that int32
+        can represent, it keeps the lower bits: 44 in uint8 for 300. It also reads numbers from
+        strings. It converts wider types to float16 through float, rounding twice: 2049.0000001 in
+        double becomes 2048.
     """,
     operands=("X",),
     versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28),
@@ -138,8 +138,8 @@ QUANTIZE_LINEAR = _quantize.operator(
     description="""
         `QuantizeLinear`: the elements of a tensor, divided by a scale and rounded, in uint8.
 
-        Results: X / y_scale in float, rounded to the nearest integer and to an even one of two; to
-        that y_zero_point is added, and what is beyond 0 and 255 becomes 0 or 255.
+        Results: X / y_scale in float, rounded to the nearest integer, and to an even one of two.
+        Then y_zero_point is added, and numbers beyond 0 and 255 become 0 or 255.
 
         ONNX Runtime 1.32.0 gives that. It silently accepts scales and zero points of one element as
         scalars, and those of an axis as one scale each. With a scale of 0 it gives 0 and 255, and 0
@@ -184,14 +184,14 @@ DEQUANTIZE_LINEAR = _dequantize.operator(
     description="""
         `DequantizeLinear`: the elements of a tensor of int32 as numbers, by a scale.
 
-        Results: X - x_zero_point in int32, converted to float and multiplied by x_scale. A zero
-        point that is left out is 0.
+        Results: X - x_zero_point in int32, converted to float and multiplied by x_scale. Without a
+        zero point it is 0.
 
         ONNX Runtime 1.32.0 silently takes the difference modulo 2^32; version 1.23 rejects zero
         points of int32 other than 0. It accepts scales and zero points of one element as scalars,
-        and those of an axis as one scale each. It has kernels for X of int8 and uint8 too, from
-        version 19 on for scales of float16, and from version 21 on for integers of 16 bits; for
-        version 28 none.
+        and those of an axis as one scale each. It has kernels for X of int8 and uint8 too. Those
+        for scales of float16 begin with version 19, and those for integers of 16 bits with version
+        21. Version 28 has none.
     """,
     operands=("X", "x_scale", "x_zero_point"),
     versions=(10, 13, 19, 21, 23, 24, 25, 28),

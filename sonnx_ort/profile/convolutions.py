@@ -217,9 +217,9 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 attributes=("pads", "dilations"),
             ),
             *("X", "W"),
-            remark="The draft gives a formula for the sizes of Y, in which the size of the dilated "
-            "kernel is wrong: dilations * dW instead of dilations * (dW - 1) + 1, of ONNX. Y has "
-            "these sizes wherever the kernel fits.",
+            remark="The size of the dilated kernel is wrong in the draft's formula for Y: "
+            "dilations * dW instead of dilations * (dW - 1) + 1, as in ONNX. Y has ONNX's "
+            "sizes wherever the kernel fits.",
         ),
     )
 
@@ -257,8 +257,8 @@ CONV = _conv.operator(
     description="""
         `Conv`: the convolution of a tensor of two spatial axes with a kernel, and a bias.
 
-        Results: the sums of products in the operands' type, plus the bias; what is padded counts as
-        0. The order of the sums and the number of roundings depend on the implementation. Axis
+        Results: the sums of products in the operands' type, plus the bias. The padding counts as 0.
+        The order of the sums and the number of roundings depend on the implementation. Axis
         denotations, which the draft mentions, are ignored: ONNX Runtime does not support them.
 
         ONNX Runtime 1.32.0 has kernels for float16 and float. Each rule says what it does with a

@@ -222,10 +222,10 @@ DIV = Operator(
         whatever A is.
 
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol, in every numeric type except bfloat16, for which it has no kernel. The smallest
-        int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the result wraps.
-        A zero divisor of any integer type fails in the run; a constant one fails before all runs,
-        with an error that does not name the node.
+        symbol. It has no kernel for bfloat16. The smallest int32 or int64 divided by -1 ends the
+        process (SIGFPE); for int8 and int16 the result wraps. A zero divisor of any integer type
+        fails in the run. A constant one fails when the session starts, with an error that does not
+        name the node.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
@@ -307,7 +307,7 @@ SUB = Operator(
         Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol, in every numeric type except bfloat16, for which it has no kernel.
+        symbol. It has no kernel for bfloat16.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),

@@ -40,7 +40,7 @@ ABS = _abs.operator(
         `Abs`: the absolute value of each element of a tensor.
 
         Results: of floats the element without its sign, infinities and NaN included; of integers
-        the magnitude, which for the smallest value of a signed type does not fit the type.
+        the magnitude. That of the smallest value of a signed type does not fit the type.
 
         For the smallest value of int8, int16, int32 and int64, ONNX Runtime 1.32.0 silently gives
         that value itself, which is negative. It has no kernel for bfloat16.
@@ -60,7 +60,7 @@ NEG = of_one_operand(
         `Neg`: each element of a tensor with the other sign.
 
         Results: of integers modulo 2^n, so that the smallest value is its own negative, as the
-        draft of October 2026 says; there is no rule about elements. ONNX does not allow unsigned
+        draft of October 2026 says. There is no rule about elements. ONNX does not allow unsigned
         types.
 
         ONNX Runtime 1.32.0 gives that in all four signed types. It rejects unsigned ones when a
@@ -132,8 +132,8 @@ LOG = of_one_operand(
         section on reals; there is no rule about elements.
 
         ONNX Runtime 1.32.0 silently gives these results in float16, float and double; it has no
-        kernel for bfloat16. In float and double the last bit depends on the place of the element in
-        the tensor and on its length; REQ-OP-010 demands a function, with one result.
+        kernel for bfloat16. In float and double the last bit depends on the index of the element
+        and on the length of the tensor. REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     oldest_kernels=6,
@@ -171,9 +171,9 @@ ACOS = _acos.operator(
         Results: the angle between 0 and pi, in the operand's type; NaN for NaN, which is a result.
 
         ONNX Runtime 1.32.0 silently gives NaN for numbers that are no cosine. It has kernels for
-        float16 and float. In float the last bit depends on the place of the element in the tensor
-        and on its length; REQ-OP-010 demands a function, with one result. By the draft a result is
-        the nearest number; float results are off by up to 4 units in the last place.
+        float16 and float. In float the last bit depends on the index of the element and on the
+        length of the tensor. REQ-OP-010 demands a function, with one result. By the draft a result
+        is the nearest number; float results are off by up to 4 units in the last place.
     """,
     versions=(7, 22),
     rounds_once=False,
@@ -226,9 +226,9 @@ POW = _pow.operator(
         exponent that is no integer gives NaN, and 0 to a negative power an infinity.
 
         ONNX Runtime 1.32.0 silently broadcasts, and accepts operands of two types. It computes
-        integers in double: a power beyond the type, and 0 to a negative power, silently give the
-        smallest value of the type. int64 is not exact beyond 2^53: 3^39 ends in 256 there, not in
-        267, and -1 to the power 2^53 + 1 is 1. If the exponent is one element, 2 or 3, it
+        integers in double. A power beyond the type, and 0 to a negative power, silently give the
+        smallest value of the type. Powers of int64 are not exact beyond 2^53: 3^39 ends in 256, not
+        in 267, and -1 to the power 2^53 + 1 is 1. If the exponent is one element, 2 or 3, it
         multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception for that. It
         has kernels for float16, float, double, int32 and int64.
     """,
@@ -298,10 +298,10 @@ CLIP = _clip.operator(
         min is above max. A bound that is NaN is none.
 
         ONNX Runtime 1.32.0 silently accepts bounds of one element of shape (1,) as well; it rejects
-        others. A bound that is left out is the largest or smallest finite number, so that infinity
+        others. Without a bound, it takes the largest or smallest finite number, so that infinity
         does not stay infinite. It has no kernels for bfloat16 and 16-bit integers. Versions up to
-        1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, except in the last of an
-        odd number of places. No rule excludes such numbers yet. Before version 11 of Clip bounds
+        1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, except as the last of an
+        odd number of elements. No rule excludes such numbers yet. Before version 11 of Clip bounds
         were attributes, and no session starts with ones that are NaN or crossed. If min is above
         max, NaN silently stays NaN.
     """,

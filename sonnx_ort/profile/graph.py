@@ -127,11 +127,11 @@ GR4 = _rule(
     "No attribute is left to its default value.",
     _restriction(
         "GR4",
-        "REQ-OP-070 of the requirements says the same. An optional input that is left out is taken "
-        "for one where ONNX says what is assumed then; versions of an operator have moved "
-        "attributes to inputs.",
+        "REQ-OP-070 of the requirements says the same. An optional input counts as an attribute "
+        "if ONNX gives it a default, since versions of an operator have moved attributes to "
+        "inputs.",
     ),
-    "no node leaves out an attribute or input for which ONNX assumes a value",
+    "every node has each attribute and input for which ONNX would assume a value",
     "Softmax(x, axis=-1)",
     "Softmax(x), for which ONNX assumes axis=-1",
     WRITE_DEFAULT,
@@ -218,8 +218,8 @@ TYPES = _rule(
         "General guidelines, Types",
         None,
         words=Words.OURS,
-        remark="It binds operators whose drafts list no types, or that have no draft; others have "
-        "rules of their own, but for Constant, whose draft lists floats and integers. "
+        remark="It binds operators that have no draft, or whose draft lists no types. Others "
+        "have rules of their own, except Constant, whose draft lists floats and integers. "
         "sonnx_ort adds bfloat16, which the guidelines do not list, except for Constant.",
     ),
     "operators without types of their own read and give types that SONNX allows, or bfloat16, "
@@ -243,8 +243,8 @@ DETERMINISTIC = _rule(
     _requirement(
         "Operator set, ",
         "REQ-OP-010",
-        "It names a fixed seed as a way to make an operator a function. ONNX does not say which "
-        "numbers belong to a seed.",
+        "It allows an operator with a fixed seed as a function. ONNX does not say which numbers "
+        "belong to a seed.",
     ),
     "no node is of an operator that draws random numbers",
     "noise as an input of the graph",
@@ -259,8 +259,8 @@ INFERENCE = _rule(
     _requirement(
         "Operator set, ",
         "REQ-OP-020",
-        "A Dropout in the mode of inference gives back its operand; it is none of the operators of "
-        "inference either, and its place is the training of a model.",
+        "A Dropout in the mode of inference gives back its operand. It serves the training of a "
+        "model, and is no operator of inference either.",
     ),
     "no node trains, and the file has no training information",
     "BatchNormalization<training_mode = 0>(x, scale, bias, mean, variance)",
@@ -320,16 +320,16 @@ EDGES = _rule(
     _text(
         "Definitions, Edges",
         "Rx",
-        "R1 wants it too. What ONNX calls optional may not be left out. The outputs are those of "
-        "the signature in the operator's draft: of an LSTM and a BatchNormalization, Y alone. "
-        "Without a draft, they are those of ONNX.",
+        "R1 wants it too. Optional inputs and outputs of ONNX must be there, too. The outputs "
+        "are those of the signature in the operator's draft: of an LSTM and a "
+        "BatchNormalization, Y alone. Without a draft, they are those of ONNX.",
     ),
     "each node has the inputs and outputs of its operator",
     "y = Conv(x, w, b)",
     "y = Conv(x, w)",
-    "give the input, such as a bias of zeros; name the output, and make it an output of "
-    "the graph if no node reads it; leave out an output that the draft does not define, and "
-    "compute from the others what is read of it",
+    "give the input, such as a bias of zeros. Name the output, and make it an output of the "
+    "graph if no node reads it. Remove an output that the draft does not define, and compute it "
+    "from the others",
 )
 
 UNREAD = _rule(
@@ -396,8 +396,8 @@ FINITE = Rule(
         "graph",
         "No document demands it, and it is off by default. Among the operators, the name "
         f"`{FINITE_OUTPUTS}` selects it for the float outputs of the graph. `{FINITE_VALUES}` "
-        "selects it for every float that a node computes, in subgraphs too, so that the error "
-        "names the node of the first one in the run. Neither name is part of `profile`. It covers "
+        "selects it for every float that a node computes, in subgraphs too. The error then names "
+        "the node of the first one in the run. Neither name is part of `profile`. It covers "
         "float16, float, double and bfloat16 tensors; a value that nothing reads is not checked.",
     ),
     finite_elements("output"),

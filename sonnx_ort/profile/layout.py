@@ -80,11 +80,11 @@ CONCAT = _concat.operator(
 
         Results: the elements, in the type of the operands.
 
-        ONNX Runtime 1.32.0 silently ignores an empty tensor, whatever its other sizes are: (2, 3)
-        and (0, 5) along axis 0 give (2, 3), unless all sizes are declared. Versions up to 1.31.1
-        end the process (SIGABRT) at an empty tensor of another rank, such as (0,) and (2, 3), if
-        its rank is not declared. It rejects all other violations, except a negative axis, which
-        counts from the end. It has no kernel of version 1.
+        ONNX Runtime 1.32.0 silently ignores an empty tensor, whatever its other sizes are, unless
+        all sizes are declared. So (2, 3) and (0, 5) along axis 0 give (2, 3). Versions up to 1.31.1
+        end the process (SIGABRT) at an empty tensor of another, undeclared rank, such as (0,) with
+        (2, 3). It rejects all other violations, except a negative axis, which counts from the end.
+        It has no kernel of version 1.
     """,
     operands=(),
     versions=(1, 4, 11, 13),
@@ -277,8 +277,8 @@ SHAPE = _shape.operator(
     description="""
         `Shape`: the shape of a tensor, or the part of it from `start` to before `end`.
 
-        Results: a vector of int64. Negative numbers count from the end; what is beyond the first or
-        the last axis is that axis, and a start that is not before the end gives nothing.
+        Results: a vector of int64. Negative numbers count from the end. A number beyond the first
+        or the last axis means that axis. A start that is not before the end gives nothing.
 
         ONNX Runtime 1.32.0 computes what the draft says, for any `start` and `end`, and has kernels
         of all types.
@@ -319,12 +319,12 @@ RANGE = _range.operator(
         Results: S + i * D for each i from 0 to before (L - S) / D, rounded up.
 
         ONNX Runtime 1.32.0 silently accepts vectors of one element as scalars, and rejects a step
-        of 0. It sums floats step by step, and rounds each sum: from 0 to 100000 in steps of 0.1 the
-        last element is 100958.24 in float, which is beyond the limit; the draft's formula gives
-        99999.9. It rejects NaN, an infinite start or limit, and more elements than int64 counts.
-        Versions up to 1.31.1 count the elements of int64 in double, which is wrong beyond 2^53.
-        Version 1.23 gives an empty tensor where L - S is beyond int32 or int64, and for NaN and
-        infinity, and counts the elements of floats after rounding L - S.
+        of 0. It sums floats step by step, and rounds each sum. So from 0 to 100000 in steps of 0.1
+        the last element is 100958.24 in float, beyond the limit. The draft's formula gives 99999.9.
+        It rejects NaN, an infinite start or limit, and more elements than int64 counts. Versions up
+        to 1.31.1 count the elements of int64 in double, which is wrong beyond 2^53. Version 1.23
+        gives an empty tensor for NaN and infinity, and where L - S is beyond int32 or int64. It
+        counts the elements of floats after rounding L - S.
     """,
     operands=("S", "L", "D"),
     versions=(11, 27),
@@ -343,10 +343,10 @@ E1 = Rule(
         "Informal specification, conditions 1 and 2 and step 2",
         None,
         words=Words.OURS,
-        remark="The document states the common shape and how elements are repeated, and leaves its "
-        "error conditions open; a later draft of the working group states this one. A size of 0 "
-        "against a size of 1 is neither the largest nor 1, as that draft says too; other later "
-        "drafts (of Add, Sub and Mul) admit it.",
+        remark="The document states the common shape and how elements are repeated, and leaves "
+        "its error conditions open. A later draft of the working group states this one. A "
+        "size of 0 against a size of 1 is neither the largest nor 1, as that draft says "
+        "too. Later drafts of Add, Sub and Mul admit it.",
     ),
     Broadcastable(),
 )

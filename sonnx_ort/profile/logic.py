@@ -86,10 +86,10 @@ BIT_SHIFT = _bit_shift.operator(
 
         ONNX does not define a shift by n or more before version 28: ONNX Runtime 1.32.0 gives 0,
         and 1.23 shifts by y modulo n. Both broadcast silently; versions up to 1.31.1 have no kernel
-        for uint16. In version 28 such a shift, and one by a negative number, leaves only the sign:
-        -1 for a negative number shifted to the right, otherwise 0. ONNX Runtime 1.32.0 does this in
-        all types. The rule applies there too: C leaves such shifts undefined, and versions do not
-        agree on them.
+        for uint16. In version 28 a shift by n or more, or by a negative number, leaves only the
+        sign: -1 for a negative number shifted right, else 0. ONNX Runtime 1.32.0 does this in all
+        types. The rule applies there too: C leaves such shifts undefined, and versions do not agree
+        on them.
     """,
     versions=(11, 28),
     broadcasting_since=11,
@@ -240,21 +240,21 @@ ARG_MAX = _arg_max.operator(
                 "X [1.0, NaN, 3.0], float",
                 "replace NaN by a number, for example with IsNaN and Where",
             ),
-            remark="The draft gives the place of the first NaN, or of the last one with "
-            "select_last_index. ONNX Runtime gives another place: 2 of [1, NaN, 3].",
+            remark="The draft gives the index of the first NaN, or of the last one with "
+            "select_last_index. ONNX Runtime gives another one: 2 for [1, NaN, 3].",
             survived=True,
         ),
     ],
     description="""
-        `ArgMax`: the places of the largest elements along an axis, which the attribute `axis`
+        `ArgMax`: the indices of the largest elements along an axis, which the attribute `axis`
         names.
 
-        Results: int64; of several largest ones the place of the first, or of the last where
-        `select_last_index` is 1.
+        Results: int64. Of several largest elements it is the index of the first, or of the last
+        where `select_last_index` is 1.
 
-        ONNX Runtime 1.32.0 rejects an empty axis with an error of its own. It skips a NaN, except
-        in the first place, so its result differs from that of the draft, the place of the first
-        NaN; versions up to 1.31.1 do so only for matrices. It has kernels for float16, float,
+        ONNX Runtime 1.32.0 rejects an empty axis with an error of its own. It skips a NaN that is
+        not the first element, so its result differs from that of the draft, the index of the first
+        NaN. Versions up to 1.31.1 do so only for matrices. It has kernels for float16, float,
         double, int8, int32, int64 and uint8.
     """,
     versions=(1, 11, 12, 13),

@@ -28,10 +28,11 @@ MAT_MUL = _mat_mul.operator(
                 2,
                 "A (2, 3), B (3, 4)",
                 "A (5, 2, 3), B (3, 4)",
-                "multiply each matrix of a stack separately, or fold the stack into rows with "
+                "multiply each matrix of a batch separately, or fold the batch into rows with "
                 "Reshape",
             ),
-            remark="The draft states it of both inputs, also as R1; ONNX takes stacks of matrices.",
+            remark="The draft states it of both inputs, also as R1; ONNX takes batches of "
+            "matrices.",
         ),
         _mat_mul("C2", 10, "Inputs, A, Constraints [C2]").states(
             "A has as many columns as B has rows.",
@@ -50,7 +51,7 @@ MAT_MUL = _mat_mul.operator(
         Results: the sums of products in the operands' type, modulo 2^n for integers. The order in
         which floats are summed and the number of roundings depend on the implementation.
 
-        ONNX Runtime 1.32.0 accepts tensors of any rank from 1 on: it silently broadcasts stacks of
+        ONNX Runtime 1.32.0 accepts tensors of any rank from 1 on. It silently broadcasts batches of
         matrices to each other, and takes a vector for a row or a column. It checks that A has as
         many columns as B has rows. Version 1.23 ends the process (SIGSEGV) at scalars whose rank is
         not declared, which this one rejects. It has no kernel for bfloat16, and ONNX allows no

@@ -85,7 +85,7 @@ SLICE = _slice.operator(
             survived=True,
         ),
         _restriction("R8", 6).states(
-            "Each start is the place of an element on its axis.",
+            "Each start is the index of an element on its axis.",
             _slicing(
                 SliceDemand.START_WITHIN,
                 "X (4,), starts [3], ends [4]",
@@ -95,7 +95,7 @@ SLICE = _slice.operator(
             survived=True,
         ),
         _constraint("C2", 7, "E").states(
-            "Each end is a place on its axis, or next to one in the direction of the steps.",
+            "Each end is an index on its axis, or next to one in the direction of the steps.",
             _slicing(
                 SliceDemand.END_WITHIN,
                 "X (4,), starts [0], ends [4]",
@@ -112,9 +112,9 @@ SLICE = _slice.operator(
                 "X (4,), starts [3], ends [1], steps [1]",
                 "exchange start and end, or count in negative steps",
             ),
-            remark="The draft states it as R6 and R7. Its C2 of Y contradicts them, by demanding "
-            "that no dimension of Y is 0; a start that equals its end gives nothing, and keeps "
-            "this rule.",
+            remark="The draft states it as R6 and R7. Its C2 of Y contradicts them: no dimension "
+            "of Y may be 0. A start that equals its end gives nothing, and keeps this "
+            "rule.",
             contradicted=True,
             survived=True,
         ),
@@ -160,7 +160,7 @@ SLICE = _slice.operator(
         ),
     ],
     description="""
-        `Slice`: what lies between two places of each axis of a tensor, in steps.
+        `Slice`: the elements between a start and an end on each axis of a tensor, in steps.
 
         Results: the elements, in the type of the operand.
 
@@ -297,9 +297,8 @@ UNSQUEEZE = _unsqueeze.operator(
             named_axes_exist(
                 "X (3,), A [1]", "X (3,), A [2]", "name axes of Y", of_the_result=True
             ),
-            remark="The draft counts the axes in A by rA, the rank of A, where it means their "
-            "number; a note in it counts negative axes by a + rA, where its constraints have a + "
-            "rY.",
+            remark="The draft counts the axes in A by rA, the rank of A, and means their number. "
+            "A note in it counts negative axes by a + rA, but its constraints have a + rY.",
         ),
         _unsqueeze("A.C2", 5, "Inputs, Constraints [C2]").states(
             "An axis shall only be designated once in A.",

@@ -294,22 +294,25 @@ MAX_POOL = _max_pool.operator(
             ),
             remark="The draft has examples with -inf, and does not say what its Max_F makes of "
             "NaN. That of October 2026 gives NaN.",
-            unenforced="silently gives NaN or a number for a window with a NaN, depending on its "
-            "place and the type, and in float the lowest finite number for many windows of -inf.",
+            unenforced="silently gives NaN or a number for a window with a NaN, by its position "
+            "and the type. In float it gives the lowest finite number for many "
+            "windows of -inf.",
         ),
     ],
     description="""
-        `MaxPool`: the largest element in each place of a window that moves over two spatial axes.
+        `MaxPool`: the largest element in each position of a window that moves over two spatial
+        axes.
 
         Results: elements of X, in its type; padding is never the largest. The second output has the
-        places of these elements in X, counted from its first one; of equal ones it is the first.
+        indices of these elements in X, counted from its first one. Of equal elements it is the
+        first.
 
-        The draft of 2026-10-03 in ericjenn/sonnx, which is not followed, takes any rank from 3 on,
-        does not support the second output, and makes a window with a NaN a NaN.
+        The draft of 2026-10-03 in ericjenn/sonnx is not followed. It takes any rank from 3 on, does
+        not support the second output, and gives NaN for a window with a NaN.
 
         ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and rejects
-        empty tensors, except an empty batch. Versions up to 1.28 give wrong places of elements that
-        are the smallest number of their type. Each rule says what it does with a violation.
+        empty tensors, except an empty batch. Versions up to 1.28 give wrong indices of elements
+        that are the smallest number of their type. Each rule says what it does with a violation.
     """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),

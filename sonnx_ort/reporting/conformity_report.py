@@ -29,7 +29,7 @@ def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
     if every and conformed.changes:
         lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
     if conformed.left_out:
-        lines += ["", "left out, because a run gave other bits"]
+        lines += ["", "not made, because a run gave other bits"]
         lines += [f"  {change}" for change in conformed.left_out]
     lines += [*_measured(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
     return fitted("\n".join(map(printable, lines)).strip("\n"))

@@ -118,7 +118,7 @@ def _seeded(operators: Sequence[str]) -> Iterator[str]:
 
 
 def _ways(found: Sequence[Repeated]) -> Iterator[tuple[str, ...]]:
-    yield f"{'runs':>6}", "differ", "way"
+    yield f"{'runs':>6}", "differ", "setting"
     for each in found:
         by = f" by {', '.join(each.optimizers)}" if each.optimizers else ""
         more = f", and {each.following} values that follow" if each.following else ""
@@ -229,7 +229,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
     found = comparison.pair.positions.items()
     if pairs := [f"'{a}' with '{b}'" for a, b in found if a in comparison.differences]:
         more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-        yield f"of these, at one place with another name in B: {', '.join(pairs[:_SHOWN])}{more}"
+        yield f"of these, computed alike with another name in B: {', '.join(pairs[:_SHOWN])}{more}"
     yield from _seeded(comparison.pair.seeded)
     if comparison.incomparable:
         yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"

@@ -216,8 +216,8 @@ def _kernels(rule: Rule) -> str:
         return ""
     return (
         f"needed only for versions of ONNX Runtime before {rule.needed_before}, which compute "
-        "wrong results; the python backend enforces it if such a version is installed, the native "
-        "backend always, because any version may run its model"
+        "wrong results. The python backend enforces it if such a version is installed. The native "
+        "backend always does, because any version may run its model"
     )
 
 

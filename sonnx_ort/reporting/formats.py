@@ -55,7 +55,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
             first = cause[0]
             text = [printable(f"{first.place}: {first.evidence}")]
             if len(cause) > 1:
-                text.append(f"and at {counted(len(cause) - 1, 'more place')}")
+                text.append(f"and {counted(len(cause) - 1, 'more check')} of this rule")
             if first.hint:
                 text.append(f"to fix it: {in_command(first.hint)}")
             yield _command(level, model.name, first.rule.id, "\n".join(text))

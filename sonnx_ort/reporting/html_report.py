@@ -46,7 +46,7 @@ SYMBOLS = (
         "a size that the model leaves open, by the name that an input declares",
         r"(?<![\w?])[A-Za-z_]\w*(?![\w(])",
     ),
-    Symbol("?1", "a size known only in a run; the same number means the same size", r"\?\d"),
+    Symbol("?1", "a size that depends on the input; the same number means the same size", r"\?\d"),
     Symbol("?", "an unknown size", r"\?(?!\d)"),
     Symbol("trunc(a/b)", "the quotient, rounded towards zero", r"\btrunc\("),
     Symbol("min(a, b)", "the smaller of the two", r"\bmin\("),
@@ -125,7 +125,7 @@ def html_report(
         words=STATUS_WORDS,
         listing=Listing(
             "obligations.js",
-            "Obligations",
+            "Checks",
             {status.value: word for status, word in _WORDS.items()},
             ("Status, rule", "Node", "Evidence"),
             "node, value, evidence",
@@ -146,7 +146,7 @@ def html_report(
                 "words": _WORDS,
             },
         },
-        without_script="<p>Violated obligations:</p>"
+        without_script="<p>Violated checks:</p>"
         f"<pre>{to_html(in_command(report.describe_violations()))}</pre>",
     ).render()
 
@@ -172,8 +172,8 @@ def _worst(report: Report, groups: Iterable[Sequence[int]]) -> Worst | None:
     for group in groups:
         first = report.obligations[group[0]]
         if first.status is Status.VIOLATED and first.enforced and first.operator:
-            places = f" at {len(group):,} places" if len(group) > 1 else ""
-            why = f"{first.rule.id}{places}: {first.evidence}"
+            checks = f", {len(group):,} checks" if len(group) > 1 else ""
+            why = f"{first.rule.id}{checks}: {first.evidence}"
             return Worst(first.place, (first.node, first.path), why)
     return None
 

@@ -43,7 +43,7 @@ def record_page(record: Record, sha256: str, run: Mapping[str, str]) -> str:
     sections = {"Models": _models(models)}
     if contract := contract_from_json(record.options.get("contract", "[]")):
         sections["Contract"] = contract_table(contract)
-    sections["Obligations"] = _obligations(record, ways)
+    sections["Checks"] = _obligations(record, ways)
     if record.changes:
         sections["Changes"] = _list(map(str, record.changes))
     if record.mendings:
@@ -56,7 +56,7 @@ def record_page(record: Record, sha256: str, run: Mapping[str, str]) -> str:
         "SONNX profile: evidence record",
         subject.files.name,
         state,
-        (word, f"{counted(len(ways), 'obligation')}: {_in_words(counts)}."),
+        (word, f"{counted(len(ways), 'check')}: {_in_words(counts)}."),
         [(_STATES[way], f"{counts[way]:,} {way}") for way in _STATES if counts[way]],
         {
             **run,
@@ -133,7 +133,7 @@ def _cause(way: Fulfilment, rule: str, stated: Entry, obligations: list[Entry]) 
     )
     return (
         f'<div class="cause"><h3 class="status {state}">{sign(state)} {way}: {to_html(rule)} '
-        f'<span class="remark">{counted(len(obligations), "place")}</span></h3>'
+        f'<span class="remark">{counted(len(obligations), "check")}</span></h3>'
         f'<p class="remark">{prose(str(stated["sentence"]))} ({to_html(source)}) '
         f"{to_html(way.reasoning)}</p>"
         f"{''.join(f'<p><bdi>{to_html(text)}</bdi></p>' for text in waivers)}<ul>{items}</ul></div>"
@@ -180,7 +180,7 @@ def certificate_page(
     """
     counts = {kind: len(certificate.get(kind, ())) for kind in _KINDS}
     told = ", ".join(f"{counts[kind]:,} {word}" for kind, word in _KINDS.items() if counts[kind])
-    sections = {"Obligations by rule": _rules_of(certificate)}
+    sections = {"Checks by rule": _rules_of(certificate)}
     if "contract" in certificate:
         sections["Contract"] = _entries(certificate["contract"])
     return Document(
@@ -188,7 +188,7 @@ def certificate_page(
         name,
         NodeState.NOT_ASKED_FOR,
         (
-            f"A certificate of {counted(sum(counts.values()), 'obligation')}",
+            f"A certificate of {counted(sum(counts.values()), 'check')}",
             f"{told or 'None'}. {_UNCHECKED}{name}` follows the proofs.",
         ),
         [],

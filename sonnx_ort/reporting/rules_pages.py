@@ -45,22 +45,26 @@ _HEAD = f"""\
 # The rules
 
 Each operator has a page. It says what the operator computes, and what ONNX Runtime was measured to
-do without enforcement. For each rule it gives the demand, its source and wording, the tag of the
-same demand in later drafts of the SONNX working group, why the rule matters, an example that keeps
-it, one that breaks it, and a remedy. `sonnx-ort explain RULE` shows one rule; JSON reports give the
-source of each rule under `rules`.
+do without enforcement. Each rule has
+
+- the demand, its source and whose words it has;
+- the tag of the same demand in later drafts of the SONNX working group;
+- an example that keeps it, one that breaks it, and a remedy;
+- the reason why it matters.
+
+`sonnx-ort explain RULE` shows one rule. JSON reports give the source of each rule under `rules`.
 
 {_MADE_BY}
 
 ## Where the documents leave something open
 
 - Typed `Div` on floats states that B contains no null values, but also a formula that gives inf and
-  NaN for them. The formula is followed, with the signs of IEEE 754, as in the later drafts: for
-  floats, a zero divisor gives a result and is not a violation.
+  NaN for them. sonnx_ort follows the formula, with the signs of IEEE 754, as the later drafts do.
+  So a zero divisor of floats gives a result, and is no violation.
 - The typed section on integers is still to be completed. `Div.int.*` is enforced there.
 - No document and no later draft defines the smallest value divided by -1. ONNX Runtime ends the
-  process for int32 and int64; here it is a violation, `Div.int.C2`.
-- A size of 0 cannot be broadcast with a size of 1: by the given document and the working group's
+  process for int32 and int64. Here it is a violation, `Div.int.C2`.
+- A size of 0 cannot be broadcast with a size of 1. By the given document and the working group's
   draft it is neither the largest nor 1. The October drafts of Add, Sub and Mul allow it.
 - The October drafts of Add, Sub and Mul allow operands that can be broadcast to a common shape. The
   working group's drafts, and every draft of Div, do not. Broadcasts are rejected, unless

@@ -101,8 +101,8 @@ def _paragraph(
 ) -> list[str]:
     """A cause with its first places; `shown` has the operands of places that were told before."""
     first, rule = cause[0], cause[0].rule
-    places = counted(len(cause), "place")
-    lines = wrapped(f"{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
+    checks = counted(len(cause), "check")
+    lines = wrapped(f"{rule.id}, {checks} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]
     for obligation in cause[:_NODES_SHOWN]:
         lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
@@ -158,7 +158,7 @@ def _in_runs(report: Report, paint: Paint) -> list[str]:
         return []
     total = sum(counts.values())
     return [
-        paint(f"checked in each run, at {counted(total, 'place')}:", Colour.OPEN),
+        paint(f"checked in each run, {counted(total, 'check')}:", Colour.OPEN),
         *_rules(counts),
     ]
 
@@ -181,7 +181,7 @@ def _counts(report: Report) -> list[str]:
     """What needs no attention now, in numbers."""
     found = Counter(finding.rule.id for finding in report.findings)
     kinds = ", ".join(f"{number:,} {rule}" for rule, number in found.most_common())
-    lines = [f"proved for every run: {counted(report.counts['proved'], 'obligation')}"]
+    lines = [f"proved for every run: {counted(report.counts['proved'], 'check')}"]
     if report.passed_over:
         nodes = f"nodes not looked at: {report.passed_over:,}"
         lines.append(f"{nodes}; --operators {PROFILE} covers all")

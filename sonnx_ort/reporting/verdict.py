@@ -104,7 +104,7 @@ def verdict(report: Report) -> Verdict:
         ]
         return Verdict(NodeState.VIOLATED, "Violated, and waived", " ".join(sentences))
     if report.left_out.violated:
-        left_out = counted(report.left_out.violated, "violated obligation")
+        left_out = counted(report.left_out.violated, "violated check")
         told = f"The selection of rules leaves {left_out} out; no other is found before a run."
         detail = " ".join([told, *_passed_over(report)])
         return Verdict(NodeState.VIOLATED, "Violated, and left out", detail)
@@ -119,7 +119,7 @@ def verdict(report: Report) -> Verdict:
             f"the other {runtime:,} in each run, and fails with an error if one is violated"
         )
     state = NodeState.RUNTIME if runtime else NodeState.PROVED
-    found = f"{_keeping(report)}{counted(total, 'obligation')}{_rewritten(report)}, {proved}."
+    found = f"{_keeping(report)}{counted(total, 'check')}{_rewritten(report)}, {proved}."
     sentences = [found, *([bound(report)] if report.whole else _passed_over(report))]
     return Verdict(state, word, " ".join(sentences))
 

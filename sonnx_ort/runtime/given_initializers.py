@@ -114,9 +114,9 @@ class AddedInitializers:
         for name in names:
             if self._has(name):
                 raise SonnxError(
-                    f"the session options replace '{name}' of the model (add_initializer), so that "
-                    "a run would not compute what is proved; put the elements into the model, or "
-                    "make it an input of the graph"
+                    f"the session options replace '{name}' of the model (add_initializer), and "
+                    "the proofs are of the model's own elements; put the new ones into the "
+                    "model, or make it an input of the graph"
                 )
 
     def _has(self, name: str) -> bool:

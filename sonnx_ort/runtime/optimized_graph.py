@@ -169,8 +169,8 @@ def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
     path = options.optimized_model_filepath
     if path.lower().endswith(".ort") or config_entry(options, _FORMAT).upper() == "ORT":
         raise SonnxError(
-            "an optimized model in ORT format cannot be checked; leave out the session options "
-            "that request this format, or save it as .onnx"
+            "an optimized model in ORT format cannot be checked; remove the session options that "
+            "request this format, or save it as .onnx"
         )
 
 

@@ -34,7 +34,7 @@ _TRIAL = onnx.parser.parse_model(
 _TWICE = "Conflicting with a registered kernel"
 
 _REGISTERED_HERE = (
-    "leave out options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
+    "remove options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
     "sonnx_ort registers this library, with all its operators and those defined by onnx_op"
 )
 

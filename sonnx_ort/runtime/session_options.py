@@ -70,7 +70,7 @@ def require_same_results(options: onnxruntime.SessionOptions) -> None:
     """
     for key, effect in CHANGING_RESULTS.items():
         if config_entry(options, key) == "1":
-            raise SonnxError(f"the session option {key}=1 {effect}; leave it out")
+            raise SonnxError(f"the session option {key}=1 {effect}; remove it")
 
 
 def write_weights_externally(options: onnxruntime.SessionOptions) -> None:

@@ -280,6 +280,6 @@ def _fault(told: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]) -> str:
         (len(parts) > _DEEPEST, f"is {len(parts)} levels deep"),
         (name in before, "is there twice"),
         (stat.S_ISLNK(told.external_attr >> 16), "is a link"),
-        (told.compress_type not in _COMPRESSIONS, "is compressed in another way than by deflate"),
+        (told.compress_type not in _COMPRESSIONS, "is not compressed by deflate"),
     )
     return next((f"{shown} {fault}" for found, fault in faults if found), "")

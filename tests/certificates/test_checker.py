@@ -50,7 +50,7 @@ def test_certificate_has_obligations_and_no_proofs(certified: Certified) -> None
 
 
 def test_sentence_says_how_much_holds(certified: Certified) -> None:
-    assert check(*certified) == "11 obligations hold in every run"
+    assert check(*certified) == "11 checks hold in every run"
 
 
 def test_nothing_is_derived_from_the_certificate(certified: Certified) -> None:
@@ -260,7 +260,7 @@ def test_checker_runs_alone(alone: Run, tmp_path: Path) -> None:
     certificate.write_text(certify(model).to_json(), encoding="utf-8")
     status, stdout, stderr = alone(model, certificate)
     assert (status, stderr) == (0, "")
-    assert stdout == "7 obligations hold in every run\n"
+    assert stdout == "7 checks hold in every run\n"
 
 
 def test_missing_arguments_have_a_usage(alone: Run) -> None:

@@ -82,7 +82,7 @@ def test_certificate_of_a_model_names_the_contract_and_the_optimizers(tmp_path: 
     assert ["y", "Graph.finite"] in made.content["obligations"]
     assert not made.uncertified
     assert check(path.read_bytes(), made.content) == (
-        "15 obligations hold in every run whose values keep the contract; the optimizers that it "
+        "15 checks hold in every run whose values keep the contract; the optimizers that it "
         "names must be off"
     )
 
@@ -154,7 +154,7 @@ def test_contract_of_multiples_is_certified_and_holds_in_runs(tmp_path: Path) ->
     )
     content = json.loads(certificate.read_text())
     said = check(model.read_bytes(), content, enforced.read_bytes())
-    assert said == "5 obligations hold in every run: 3 by proof, 2 by guards"
+    assert said == "5 checks hold in every run: 3 by proof, 2 by guards"
     assert content["guarded"] == [["image", "Contract.sizes"], ["gain", "Contract.sizes"]]
     session = ort.InferenceSession(enforced.read_bytes(), on_one_thread("all"))
     for height in (32, 64):
@@ -177,7 +177,7 @@ def test_enforced_contract_is_an_obligation(place: Place) -> None:
         ["d", "Contract.range"],
     ]
     assert checked(place) == (
-        "19 obligations hold in every run: 15 by proof, 4 by guards; the optimizers that it names "
+        "19 checks hold in every run: 15 by proof, 4 by guards; the optimizers that it names "
         "must be off"
     )
 
@@ -379,14 +379,14 @@ def test_command_certifies_under_a_contract(tmp_path: Path, monkeypatch: Any) ->
     assert (written.returncode, written.stdout) == (
         0,
         (
-            "c.json: written; 2 of 2 proved obligations of nodes and values\n"
+            "c.json: written; 2 of 2 proved checks of nodes and values\n"
             "next: sonnx-ort certify model.onnx --check c.json --operators Sqrt "
             "--contract envelope.toml\n"
         ),
     )
     accepted = command("certify", "model.onnx", "--check", "c.json")
     assert accepted.stdout == (
-        "c.json: accepted: 2 obligations hold in every run whose values keep the contract\n"
+        "c.json: accepted: 2 checks hold in every run whose values keep the contract\n"
         "next: sonnx-ort rewrite model.onnx -o model.enforced.onnx --backend native "
         "--certificate model.enforced.json\n"
     )

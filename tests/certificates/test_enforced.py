@@ -22,31 +22,31 @@ from support.graphs import parse
 
 MODELS: Mapping[str, tuple[str, str]] = {
     "equal ranks": ("(float[n, 4] x, float[m, 4] y) => (float[n, 4] z) { z = Sub(x, y) }",
-        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+        "3 checks hold in every run: 2 by proof, 1 by guards"),
     "unknown ranks": ("""(float[n] w, float[m] y, int64[2] s, int64[k] t) => (float[p, q] z)
         { a = Reshape(w, s) b = Reshape(y, t) z = Div(a, b) }""",
-        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+        "3 checks hold in every run: 2 by proof, 1 by guards"),
     "integers": ("(int32[n] x, int32[m] y) => (int32[n] z) { z = Div(x, y) }",
-        "5 obligations hold in every run: 2 by proof, 3 by guards"),
+        "5 checks hold in every run: 2 by proof, 3 by guards"),
     "integers of eight bits": ("(int8[n] x, int8[m] y) => (int8[n] z) { z = Div(x, y) }",
-        "5 obligations hold in every run: 2 by proof, 3 by guards"),
+        "5 checks hold in every run: 2 by proof, 3 by guards"),
     "three operands": ("(float[n] x, float[m] y, float[k] w) => (float[n] z) { z = Max(x, y, w) }",
-        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+        "3 checks hold in every run: 2 by proof, 1 by guards"),
     "signs of zeros": (
         """(bool[n] c, float[m] x, double[k] y) => (float[n] z, double[k] w) {
         a = Where(c, x, x) b = Max(x, a, x) z = Div(a, b) d = Neg(y) w = Min(y, d) }""",
-        "14 obligations hold in every run: 11 by proof, 3 by guards"),
+        "14 checks hold in every run: 11 by proof, 3 by guards"),
     "a branch": ("""(bool c, float[n] x, float[m] y) => (float[p] z) { z = If(c) <
         then_branch = t () => (float[q] a) { a = Div(x, y) },
         else_branch = e () => (float[r] b) { b = Sub(y, x) }> }""",
-        "6 obligations hold in every run: 4 by proof, 2 by guards"),
+        "6 checks hold in every run: 4 by proof, 2 by guards"),
     "a window": (
         """(float[1, 1, n, m] x) => (float[1, 1, p, q] y) { y = MaxPool<auto_pad = "NOTSET",
         ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0],
         storage_order = 0, strides = [1, 1]>(x) }""",
-        "17 obligations hold in every run: 15 by proof, 2 by guards"),
+        "17 checks hold in every run: 15 by proof, 2 by guards"),
     "nothing to guard": ("(float[n] x) => (float[n] z) { a = Neg(x) z = Div(x, a) }",
-        "5 obligations hold in every run: 5 by proof, 0 by guards"),
+        "5 checks hold in every run: 5 by proof, 0 by guards"),
 }  # fmt: skip
 OPERATORS = "elementwise,MaxPool"
 
@@ -246,13 +246,13 @@ def test_command_writes_and_checks_a_certificate() -> None:
     first, _, _, *rest = written.stdout.splitlines()
     assert [first, *rest] == [
         "enforced.onnx: written; it enforces the profile in every run",
-        "certificate.json: written; 2 obligations by proof, 3 by guards",
+        "certificate.json: written; 2 checks by proof, 3 by guards",
         f"next: sonnx-ort {' '.join(CHECK)}",
     ]
     accepted = command(*CHECK)
     assert (accepted.returncode, accepted.stdout) == (
         0,
-        "certificate.json: accepted: 5 obligations hold in every run: 2 by proof, 3 by guards\n",
+        "certificate.json: accepted: 5 checks hold in every run: 2 by proof, 3 by guards\n",
     )
 
 

@@ -19,9 +19,7 @@ SETTLED = """sx = Shape(x) a = Cast<to = 1>(x) m = ReduceMin<keepdims = 0>(a)
     limit = Constant<value = float {-9.223372036854775807e18}>() f = Greater(m, limit)
     code = Constant<value = int64[1] {-25}>() s = Where(f, sx, code) g = Reshape(x, s)
     z = Div(g, y)"""
-HELD = (
-    "3 obligations hold in every run: 2 by proof, 1 by guards; 2 are left to guards of unknown form"
-)
+HELD = "3 checks hold in every run: 2 by proof, 1 by guards; 2 are left to guards of unknown form"
 
 
 def with_(text: str, *pairs: tuple[str, str]) -> str:

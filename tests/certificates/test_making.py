@@ -109,7 +109,7 @@ def test_certificate_that_is_written_is_accepted() -> None:
     assert (written.returncode, written.stdout) == (
         0,
         (
-            "certificate.json: written; 7 of 7 proved obligations of nodes and values\n"
+            "certificate.json: written; 7 of 7 proved checks of nodes and values\n"
             "  14 proved rules on the graph, which the file alone decides, are in no certificate\n"
             "next: sonnx-ort certify model.onnx --check certificate.json\n"
         ),
@@ -118,7 +118,7 @@ def test_certificate_that_is_written_is_accepted() -> None:
     assert (accepted.returncode, accepted.stdout) == (
         0,
         (
-            "certificate.json: accepted: 7 obligations hold in every run\n"
+            "certificate.json: accepted: 7 checks hold in every run\n"
             "next: sonnx-ort rewrite model.onnx -o model.enforced.onnx --backend native "
             "--certificate model.enforced.json\n"
         ),
@@ -151,7 +151,7 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
     done = command("certify", "guarded.onnx", "-o", "c.json", "-v")
     assert done.returncode == 1
     assert done.stdout == (
-        "c.json: written; 4 of 5 proved obligations of nodes and values\n"
+        "c.json: written; 4 of 5 proved checks of nodes and values\n"
         "  14 proved rules on the graph, which the file alone decides, are in no certificate\n"
         "Div 'b': Div.int.R1 is not certified: it is not proved: axis 0 is ?1 in A and m in B\n"
         "next: sonnx-ort certify guarded.onnx --check c.json\n"
@@ -212,7 +212,7 @@ def test_written_certificate_is_accepted(
     sonnx_ort.rewrite_file(model, enforced, backend="native", certificate=certificate)
     made = read_certificate(certificate.read_bytes())
     assert check(model.read_bytes(), made, enforced.read_bytes()) == (
-        "3 obligations hold in every run: 2 by proof, 1 by guards"
+        "3 checks hold in every run: 2 by proof, 1 by guards"
     )
 
 

@@ -280,22 +280,20 @@ def test_certificate_says_what_is_waived_and_unknown() -> None:
         proto, operators=["Div"], waived=[["y", rules_of_div[0]]], unknown=unknown
     )
     assert check(content, made, content) == (
-        "0 obligations hold in every run: 0 by proof, 0 by guards; 1 are waived; "
+        "0 checks hold in every run: 0 by proof, 0 by guards; 1 are waived; "
         "2 are left to guards of unknown form"
     )
 
 
 def test_certificate_of_nothing_says_so() -> None:
     content, made = certificate(parse(DIVISION))
-    assert check(content, made, content) == (
-        "0 obligations hold in every run: 0 by proof, 0 by guards"
-    )
+    assert check(content, made, content) == ("0 checks hold in every run: 0 by proof, 0 by guards")
 
 
 def test_operators_of_other_domains_are_bound_by_no_rules() -> None:
     proto = changed(DIVISION, in_a_domain)
     content, made = certificate(proto, operators=["Div"])
-    assert check(content, made, content).startswith("0 obligations")
+    assert check(content, made, content).startswith("0 checks")
 
 
 def test_other_name_of_the_domain_of_onnx_changes_nothing() -> None:
@@ -363,4 +361,4 @@ def test_program_reads_the_files_that_are_given(
         del files[2]
     files[1].write_text(json.dumps(made), encoding="utf-8")
     assert main([str(file) for file in files]) == 0
-    assert capsys.readouterr().out.startswith("0 obligations hold in every run")
+    assert capsys.readouterr().out.startswith("0 checks hold in every run")

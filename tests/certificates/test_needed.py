@@ -46,7 +46,7 @@ CONTENT = parse(
 def test_node_of_which_only_the_shape_is_read_is_certified_if_it_runs() -> None:
     enforced, certificate = enforced_with_certificate(CONTENT)
     said = check(CONTENT, json.loads(certificate.to_json()), enforced)
-    assert said == "5 obligations hold in every run: 3 by proof, 2 by guards"
+    assert said == "5 checks hold in every run: 3 by proof, 2 by guards"
 
 
 def test_node_that_may_not_run_is_rejected() -> None:

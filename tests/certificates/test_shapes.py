@@ -110,7 +110,7 @@ def test_no_more_is_assumed_of_a_state_than_its_body_keeps(tmp_path: Path) -> No
     onnx.save(model, tmp_path / "m.onnx")
     made = sonnx_ort.certify(tmp_path / "m.onnx", operators="Add")
     content = (tmp_path / "m.onnx").read_bytes()
-    assert check(content, made.content).startswith("3 obligations hold")
+    assert check(content, made.content).startswith("3 checks hold")
     found = facts(established(model))
     assert found["x", "shape"] == ["n", 3]
     (length, width) = found["s", "shape"]

@@ -110,7 +110,7 @@ def test_quiet_writes_the_file_alone() -> None:
     ("rated.onnx --diff --assume rate=x",
      "--assume rate=x: the form is NAME=NUMBER or NAME=FILE.npy"),
     ("rated.onnx --diff --assume speed=1",
-     "what is assumed does not fit: there is no input 'speed'"),
+     "the assumption does not fit: there is no input 'speed'"),
 ])  # fmt: skip
 def test_wrong_argument_is_told_in_a_sentence(line: str, message: str, folder: Path) -> None:
     onnx.save(parse(ASSUMED), "rated.onnx")

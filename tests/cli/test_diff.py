@@ -55,15 +55,16 @@ UNUSABLE = {
     "Div.onnx Sub.onnx --input A": "--input A: the form is NAME=FILE.npy",
     "Div.onnx Sub.onnx --tolerance 2": "tolerance=2: bits are the same or not; name another "
     "--measure",
-    "Div.onnx Sub.onnx --data . --samples 2": "'.' has the samples; leave out --data or --samples",
+    "Div.onnx Sub.onnx --data . --samples 2": "'.' has the samples; give --data or --samples, "
+    "not both",
     "Div.onnx Sub.onnx --threads 2": "--level, --threads and --providers are for --why",
     "Div.onnx": NUMBER_OF_MODELS,
     "Div.onnx --from .": NUMBER_OF_MODELS,
     "Div.onnx Sub.onnx --why": NUMBER_OF_MODELS,
     "--from none": "'none' has no runs that `diff --save` has written",
-    "--from . --samples 2": "--from has the inputs; leave out --input, --data and --samples",
-    "Div.onnx --why --save runs": "--save is for two models; leave it out, or --why",
-    "Div.onnx --why --samples 2": "one model is run on one sample; leave out --samples",
+    "--from . --samples 2": "--from has the inputs; give no --input, --data or --samples",
+    "Div.onnx --why --save runs": "--save is for two models; give --save or --why, not both",
+    "Div.onnx --why --samples 2": "one model is run on one sample; give no --samples",
     "Div.onnx --why --providers Abacus": "ONNX Runtime has no execution provider 'Abacus' here; "
     "choose from ",
     "Div.onnx Sub.onnx --input D=a.npy": "there is no input 'D'; the model's inputs are A, B",
@@ -209,7 +210,7 @@ def test_values_that_are_matched_by_position_are_told(folder: Path) -> None:
     shown = output("diff", "Div.onnx", "renamed.onnx", "--input", "B=b.npy")
     assert shown.endswith(
         "values with the same name in both: 1 equal, 0 different; 0 only in A, 0 only in B\n"
-        "of these, at one place with another name in B: 'C' with 'quotient'\n"
+        "of these, computed alike with another name in B: 'C' with 'quotient'\n"
     )
 
 

@@ -177,9 +177,9 @@ def test_dash_is_standard_output_of_a_text(line: str) -> None:
 
 @pytest.mark.parametrize(("line", "said"), [
     ("reduce m.onnx -o - --violates Div",
-     "'-' has no place for the inputs beside it; name a file to write"),
+     "no folder of inputs can be written beside '-'; name a file to write"),
     ("reduce m.onnx -o /dev/null --violates Div",
-     "'/dev/null' has no place for the inputs beside it; name a file to write"),
+     "no folder of inputs can be written beside '/dev/null'; name a file to write"),
     ("suite -o - --operators Shape", "'-' is standard output, and no folder; name a new folder"),
 ])  # fmt: skip
 def test_dash_is_refused_where_more_than_a_file_is_written(line: str, said: str) -> None:

@@ -62,12 +62,12 @@ def test_anonymous_model_has_no_name_of_the_original(folder: Path) -> None:
 @pytest.mark.parametrize(("arguments", "told"), [
     ((), ("ask for one thing that the smaller model still has to show: --violates, --refused, "
           "--dies, --differs, --outside or --check")),
-    (("--differs",), "the model does not show what is asked for; there is nothing to reduce"),
+    (("--differs",), "the model does not show this; there is nothing to reduce"),
     (("--dies", "--data", "none"), "'none' cannot be read: No such file or directory"),
     (("--dies", "--data", "sets"), "'sets' has 2 samples; name the folder of one: a, b"),
     (("--dies", "-o", "model.onnx"), "'model.onnx' cannot be written: it would replace the "),
     (("--dies", "-o", "none/small.onnx"), "'none/small.onnx' cannot be written: there is no "),
-    (("--dies", "-o", "full.onnx"), "'full.inputs', the place of its inputs, is not empty; "),
+    (("--dies", "-o", "full.onnx"), "the folder of its inputs, 'full.inputs', is not empty; "),
 ], ids=" ".join)  # fmt: skip
 def test_unusable_arguments(folder: Path, arguments: tuple[str, ...], told: str) -> None:
     for name in ("sets/a", "sets/b", "full.inputs"):

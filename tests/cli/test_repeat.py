@@ -28,7 +28,7 @@ PLAIN = """
      2       0  new process
      2       0  bound inputs and outputs
      2       0  nodes in parallel
-     6       0  elements at other places
+     6       0  elements at other indices
 """
 
 
@@ -38,7 +38,7 @@ def test_ways_that_differ_are_named_with_their_values_and_optimizers(folder: Pat
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         "model: model.onnx\ninput x: float32 (2,) [3., 2.]\ninput y: float32 (2,) [5., 2.]\n"
-        f"plain run: without optimizations, 1 thread\n\n  runs  differ  way{PLAIN}"
+        f"plain run: without optimizations, 1 thread\n\n  runs  differ  setting{PLAIN}"
         "     2       2  level basic by DivMulFusion\n"
         "     2       2  level extended by DivMulFusion\n"
         "     2       2  level all by DivMulFusion\n\n"
@@ -51,7 +51,7 @@ def test_model_with_the_same_bits_in_every_way_has_exit_status_0(folder: Path) -
     del folder
     shown = output(*GIVEN, "--input", "x=same.npy")
     assert shown.endswith(
-        f"  way{PLAIN}     2       0  level basic\n     2       0  level extended\n"
+        f"  setting{PLAIN}     2       0  level basic\n     2       0  level extended\n"
         "     2       0  level all\n"
     )
     quiet = command(*GIVEN, "--input", "x=x.npy", "--quiet")

@@ -15,7 +15,7 @@ UNKNOWN = Check("installed files", Outcome.NOT_CHECKED, "there is no RECORD")
 BROKEN = Check(
     "bundled models, python backend",
     Outcome.FAILED,
-    "390 of 402 cases give what is expected",
+    "390 of 402 cases give the expected result",
     tuple(f"model_{number}, typed: 1; expected 2" for number in range(12)),
 )
 
@@ -52,7 +52,7 @@ def test_failed_check_is_the_exit_status_1_and_shows_its_faults(given) -> None:
     lines = done.stdout.splitlines()
     assert lines[1] == "Linux, x86_64 (instructions not known)"
     assert lines[3:5] == [
-        "failed  bundled models, python backend: 390 of 402 cases give what is expected",
+        "failed  bundled models, python backend: 390 of 402 cases give the expected result",
         "    model_0, typed: 1; expected 2",
     ]
     assert lines[-3:] == [

@@ -60,11 +60,11 @@ def heads(page: str) -> list[str]:
 
 
 VERDICTS = {
-    "check.json": ("Violated", "9 obligations: 1 missed, 4 left to runs, 4 proved"),
-    "waived.json": ("Violated, and waived", "9 obligations: 1 waived, 4 left to runs, 4 proved"),
+    "check.json": ("Violated", "9 checks: 1 missed, 4 left to runs, 4 proved"),
+    "waived.json": ("Violated, and waived", "9 checks: 1 waived, 4 left to runs, 4 proved"),
     "rewrite.json": (
         "Violated, and waived",
-        "10 obligations: 1 waived, 4 checked in each run, 5 proved",
+        "10 checks: 1 waived, 4 checked in each run, 5 proved",
     ),
 }
 
@@ -81,8 +81,8 @@ def test_page_has_each_obligation_of_the_record_once() -> None:
     claims = json.loads(Path("rewrite.json").read_text(encoding="utf-8"))["declarations"]["claims"]
     assert page.count('class="place"') == len(claims) == 10
     rules = ("Div.int.R1", "Div.int.C1", "Div.int.C2", "Contract.range")
-    in_runs = [f"checked in each run: {rule} 1 place" for rule in rules]
-    assert heads(page)[:5] == ["waived: Div.float.R1 1 place", *in_runs]
+    in_runs = [f"checked in each run: {rule} 1 check" for rule in rules]
+    assert heads(page)[:5] == ["waived: Div.float.R1 1 check", *in_runs]
     assert "waiver by safety board until 9999-12-31: B is &lt;one&gt; number" in page
 
 
@@ -100,7 +100,7 @@ def test_page_of_a_certificate_counts_obligations_by_rule() -> None:
     page = shown("c.json")
     content = json.loads(Path("c.json").read_text(encoding="utf-8"))
     count = len(content["obligations"])
-    assert f'<p class="word">A certificate of {count} obligations</p>' in page
+    assert f'<p class="word">A certificate of {count} checks</p>' in page
     assert "<code>sonnx-ort certify MODEL --check c.json</code> follows the proofs." in page
     assert len(re.findall("<tr><td><code>Div", page)) == len({r for _, r in content["obligations"]})
 

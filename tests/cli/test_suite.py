@@ -65,8 +65,8 @@ def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_install
     first, second, _ = done.stdout.splitlines()
     assert first.endswith(" cases in 'vectors'")
     assert second == (
-        "79 cases are left out, because their results need python-flint: Exp 46, Pow 33. To write "
-        "them too: pip install python-flint"
+        "79 cases are not written, because their results need python-flint: Exp 46, Pow 33. To "
+        "write them too: pip install python-flint"
     )
 
 

@@ -98,7 +98,7 @@ def test_level_says_how_far_the_optimized_run_is_optimized(level: str, differs: 
     if differs:
         assert sonnx_ort.reduce(parse(text), differs=True, level=level).nodes == 2
         return
-    with pytest.raises(SonnxError, match="the model does not show what is asked for"):
+    with pytest.raises(SonnxError, match="the model does not show this"):
         sonnx_ort.reduce(parse(text), differs=True, level=level)
 
 
@@ -210,7 +210,7 @@ ONE_THING = (
 @pytest.mark.parametrize(("asked", "told"), [
     ({}, ONE_THING),
     ({"dies": True, "differs": True}, ONE_THING),
-    ({"dies": True}, "the model does not show what is asked for; there is nothing to reduce"),
+    ({"dies": True}, "the model does not show this; there is nothing to reduce"),
     ({"level": "most", "differs": True}, "level='most' is unknown; choose "),
     ({"violates": "Dvi"}, "there is no rule 'Dvi'"),
     ({"check": "no-such-command"}, "the command of check= cannot be run: "),

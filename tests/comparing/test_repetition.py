@@ -36,7 +36,7 @@ def test_ways_are_every_number_of_threads_and_every_level() -> None:
         "new process",
         "bound inputs and outputs",
         "nodes in parallel",
-        "elements at other places",
+        "elements at other indices",
         "2 threads",
         "3 threads",
         "4 threads",
@@ -59,11 +59,11 @@ def test_model_of_exact_operators_has_the_same_bits_in_every_way() -> None:
     assert all((each.unequal, each.starts, each.stops) == (0, (), ()) for each in found)
     tensors_of_two_nodes = 3 * 2
     assert {each.way: each.runs for each in found if each.runs != 2} == {
-        "elements at other places": tensors_of_two_nodes
+        "elements at other indices": tensors_of_two_nodes
     }
 
 
-ELSEWHERE = [Way("elements at other places", PLAIN, other_places=True)]
+ELSEWHERE = [Way("elements at other indices", PLAIN, other_places=True)]
 
 
 @pytest.mark.upstream

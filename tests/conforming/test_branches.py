@@ -214,7 +214,7 @@ WRONG = [
     ({"assume": {"X": np.zeros(2, np.float32)}}, "the input 'X' is float32 of shape (2,)"),
     ({"assume_shapes": {"Z": [2]}}, "the shape of the input 'Z': there is none"),
     ({"assume_shapes": {"X": [2]}}, "the shape of the input 'X': it has 2 axes"),
-    ({"assume_shapes": {"X": [2, 4]}}, "the input 'X' has 3 in place of 4"),
+    ({"assume_shapes": {"X": [2, 4]}}, "the input 'X' has 3, not 4"),
 ]
 
 
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) 
     model.graph.initializer.append(onnx.numpy_helper.from_array(RATE, "k"))
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.conform(model, **options)
-    assert str(caught.value).startswith("what is assumed does not fit: ")
+    assert str(caught.value).startswith("the assumption does not fit: ")
     assert message in str(caught.value)
 
 

@@ -182,7 +182,7 @@ def test_rank_of_x_is_that_of_w() -> None:
         { Y = MaxPool <kernel_shape=[1,1,1]> (X) }""", "MaxPool.R1", "'X' has 3 spatial axes"),
     ("""(float[1,2,9] X) => (float[?,?,?] Y, int64[?,?,?] I)
         { Y, I = MaxPool <kernel_shape=[2]> (X) }""", "MaxPool.R1",
-     "its second output is used, and its places would change with a second axis"),
+     "its second output is used, and its indices would change with a second axis"),
 ])  # fmt: skip
 def test_what_has_no_window_along_two_axes_says_why(text: str, rule: str, reason: str) -> None:
     assert reasons(parse(text), rounding=True, measure=False)[rule] == reason
@@ -351,9 +351,9 @@ OPEN = (
     (padded("MaxPool", "SAME_UPPER", "kernel_shape=[2,2], ceil_mode=1", "8,8"), "MaxPool.R3",
      "ceil_mode adds windows of its own to the padding"),
     (padded("Conv", "SAME_UPPER", "strides=[5,6]", "10,12"), "Conv.R2",
-     "its strides leave elements out, where auto_pad shifts the windows"),
+     "its strides skip elements, where auto_pad shifts the windows"),
     (padded("MaxPool", "SAME_UPPER", "kernel_shape=[1,1], strides=[2,2]", "8,8"), "MaxPool.R3",
-     "its strides leave elements out, where auto_pad shifts the windows"),
+     "its strides skip elements, where auto_pad shifts the windows"),
 ])  # fmt: skip
 def test_padding_that_cannot_be_written_down_says_why(
     model: onnx.ModelProto, rule: str, reason: str

@@ -152,8 +152,8 @@ def test_a_stack_of_known_sizes_is_made_again_by_a_constant_shape() -> None:
 
 
 REFUSED = [
-    ("b,m,4", "b,4,n", "b,m,n", "'A' and 'B' are both stacks of matrices, and no"),
-    ("4", "b,4,n", "b,n", "'A' is a vector, and 'B' a stack of matrices"),
+    ("b,m,4", "b,4,n", "b,m,n", "'A' and 'B' are both batches of matrices, and SONNX"),
+    ("4", "b,4,n", "b,n", "'A' is a vector, and 'B' a batch of matrices"),
     ("m,4", "4", "m", OTHERWISE),
     ("m,4", "b,4,n", "b,m,n", OTHERWISE),
     ("b,m,4", "1,4,n", "b,m,n", OTHERWISE),

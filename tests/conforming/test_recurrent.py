@@ -187,8 +187,9 @@ def test_bias_changes_no_number() -> None:
 def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
     model = lstm("sequence_lens", length="n")
     assert reasons(model, operators="LSTM") == {
-        "LSTM.sequence_lens": "sequence_lens has to be constant, but the length of the sequences "
-        "of 'X' depends on the input; fix it: assume_shapes={'X': (1, 2, 4)}"
+        "LSTM.sequence_lens": "sequence_lens must be constant, but the length of the sequences "
+        "of 'X' depends on the input; fix it: assume_shapes={'X': (1, 2, "
+        "4)}"
     }
 
 
@@ -196,7 +197,7 @@ def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
 def test_sequences_that_a_run_counts_cannot_be_constant(name: str) -> None:
     model = lstm(*OPTIONAL[1:4], batch="n")
     assert reasons(model, operators="LSTM")[f"LSTM.{name}"] == (
-        f"{name} has to be constant, but the number of the sequences of 'X' depends on the input; "
+        f"{name} must be constant, but the number of the sequences of 'X' depends on the input; "
         "fix it: assume_shapes={'X': (5, 1, 4)}"
     )
 
@@ -356,7 +357,7 @@ UNWRITTEN = {
     "its attributes clip and input_forget change the gates": lstm(
         "P", "sequence_lens", given=", clip = 3.0"
     ),
-    "the number of steps has to be constant, but the length of the sequences of 'X' depends on the "
+    "the number of steps must be constant, but the length of the sequences of 'X' depends on the "
     "input; fix it: assume_shapes={'X': (1, 2, 4)}": lstm("P", "sequence_lens", length="n"),
     "version 9 of the standard operators slices by attributes; convert the model to a later "
     "version with onnx.version_converter": lstm("P", "sequence_lens", opset=9),

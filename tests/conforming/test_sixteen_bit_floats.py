@@ -102,7 +102,7 @@ def test_unread_part_of_what_is_computed_in_float_is_no_output():
     )
     result = conformed(graph, name_outputs=True)
     assert [output.name for output in result.model.graph.output] == ["z"]
-    assert "to make it an output moves where 16-bit floats are rounded" in {
+    assert "as an output, it would change where 16-bit floats are rounded" in {
         reason for _, reason in result.remaining
     }
 

@@ -179,8 +179,8 @@ def test_end_of_all_in_negative_steps_stays(end: int) -> None:
     before = cutting("4", [3], [end], [0], [-1])
     (reason,) = {reason for _, reason in sonnx_ort.conform(before, operators="Slice").remaining}
     assert reason == (
-        f"with negative steps ONNX Runtime takes the end {end} for the beginning of the axis, and "
-        "ONNX takes it for the last element; write the intended end"
+        f"with negative steps, the end {end} is the beginning of the axis for ONNX Runtime, and "
+        "the last element for ONNX; write the intended end"
     )
 
 

@@ -41,8 +41,8 @@ FIXED = "fix them: assume_shapes={'X': (1, 3, 4)} assume_shapes={'Y': (1, 4, 5)}
 
 
 @pytest.mark.parametrize(("first", "second", "reason"), [
-    ("n,3,4", "n,4,5", f"how many matrices the stacks have depends on the input; {FIXED}"),
-    ("65,3,4", "65,4,5", "the stacks have 65 matrices, and not 1 to 64"),
+    ("n,3,4", "n,4,5", f"the number of matrices in a batch depends on the input; {FIXED}"),
+    ("65,3,4", "65,4,5", "the batches have 65 matrices, not 1 to 64"),
 ])  # fmt: skip
 def test_other_stacks_give_the_reason(first: str, second: str, reason: str) -> None:
     model = parse(

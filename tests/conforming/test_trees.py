@@ -28,16 +28,16 @@ LABELLED = {"classlabels_int64s": [4, 7, 9]} | leaves("class", [0, 1, 2], SIGNED
 UNWRITTEN: dict[str, dict[str, object]] = {
     "NaN takes the true branch of a node":
         ONE_TARGET | {"nodes_missing_value_tracks_true": [1] * 8},
-    "no way is known to write its aggregate MAX": ONE_TARGET | {"aggregate_function": '"MAX"'},
+    "no replacement is known for its aggregate MAX": ONE_TARGET | {"aggregate_function": '"MAX"'},
     "it transforms its results": ONE_TARGET | {"post_transform": '"LOGISTIC"'},
     "its nodes compare by BRANCH_NEQ": ONE_TARGET | {"mode": "BRANCH_NEQ"},
     "its nodes are no trees": ONE_TARGET | {"nodes_truenodeids": [2, 0, 0, 0, 0, 1, 0, 0]},
     "a weight is of no leaf": ONE_TARGET | {"target_nodeids": [9] * 5},
-    "no way is known to write its transform PROBIT": LABELLED | {"post_transform": '"PROBIT"'},
+    "no replacement is known for its transform PROBIT": LABELLED | {"post_transform": '"PROBIT"'},
     "its labels are text; give it numbers, for example by a LabelEncoder":
         LABELLED | {"classlabels_int64s": None, "classlabels_strings": '["a", "b", "c"]'},
     "a label has no score": LABELLED | {"class_ids": [0] * 15},
-    "a row may reach no weight of a result, which the kernel leaves out":
+    "a row may reach no weight of a result, and the kernel omits such results":
         LABELLED | {"class_ids": [0, 1, 2, 0, 1] * 3},
     "it has two scores for two labels, which the kernel does not compare":
         LABELLED | {"classlabels_int64s": [4, 7], "class_ids": [0, 1, 0] * 5},
@@ -61,14 +61,14 @@ def test_trees_that_are_not_written_give_the_reason(reason: str) -> None:
 
 
 NUMBERED: dict[str, dict[str, object]] = {
-    "its nodes compare in the ways 0, 1": {"nodes_modes": "uint8[3] {0, 1, 0}"},
-    "its nodes compare in the ways 6": {"nodes_modes": "uint8[3] {6, 6, 6}"},
+    "its nodes compare in the modes 0, 1": {"nodes_modes": "uint8[3] {0, 1, 0}"},
+    "its nodes compare in the modes 6": {"nodes_modes": "uint8[3] {6, 6, 6}"},
     "NaN takes the true branch of a node": {"nodes_missing_value_tracks_true": [1, 0, 0]},
     "its nodes are no trees": {"nodes_truenodeids": [-1, 1, 3]},
     "its trees have no roots": {"tree_roots": [0, 3]},
     "a tree has more than 64 levels": {"nodes_falsenodeids": [0, 2, 4]},
     "it transforms its results": {"post_transform": 1},
-    "no way is known to write its aggregate 2": {"aggregate_function": 2},
+    "no replacement is known for its aggregate 2": {"aggregate_function": 2},
 }
 
 

@@ -118,14 +118,17 @@ UNVERIFIED = {
     ),
     ("ScatterElements", "a place twice"): (
         "float[3] x, float[2] u", "y = ScatterElements (x, same, u)", 20,
-        "two of its indices name one place",
+        "two of its indices name the same element",
     ),
     ("ScatterElements", "indices of a run"): (
         "float[3] x, float[2] u, int64[2] i", "y = ScatterElements (x, i, u)", 20,
-        "whether two of its indices name one place depends on the input; make 'i' a constant",
+        (
+            "whether two of its indices name the same element depends on the input; make 'i' a "
+            "constant"
+        ),
     ),
     ("GatherElements", "indices of another rank"): (
-        "float[2,3] x", "y = GatherElements (x, k)", 20, "'k' has 1 axes in place of 2",
+        "float[2,3] x", "y = GatherElements (x, k)", 20, "'k' has 1 axes, not 2",
     ),
     ("OneHot", "three values"): (
         "int64[2] x, float[3] v", "y = OneHot (x, k, v)", 20, "'v' is not a vector of two values",
@@ -147,7 +150,7 @@ UNVERIFIED = {
     ),
     ("AveragePool", "three axes"): (
         "float[1,1,3,3,3] x", "y = AveragePool <kernel_shape = [2, 2, 2]> (x)", 20,
-        "'x' has 3 axes to move along, and not 1 or 2",
+        "'x' has 3 axes to move along, not 1 or 2",
     ),
     ("AveragePool", "no window"): (
         "float[1,3,1,1] x", "y = AveragePool <kernel_shape = [2, 2]> (x)", 20,
@@ -167,7 +170,7 @@ UNVERIFIED = {
     ),
     ("Bernoulli", "random numbers"): (
         "float[3] x", "y = Bernoulli (x)", 20,
-        "how far its definition by ONNX is from its kernel is not measured",
+        "the difference between its definition by ONNX and its kernel is not measured",
     ),
     ("FeatureVectorizer", "other dimensions"): (
         "float[1,3] x", "y = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2]> (x)", 20,

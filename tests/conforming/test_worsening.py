@@ -53,7 +53,7 @@ def test_a_change_after_which_more_is_violated_is_not_made(plant: Plant) -> None
     made = sonnx_ort.conform(parse(TURNED))
     assert operators(made) == ["Sign", "Relu"]
     (reason,) = (why for o, why in made.remaining if o.rule.id == "Graph.operator_set")
-    assert re.fullmatch(r"a change would lead to \d+ violations in place of \d+: Conv\..*", reason)
+    assert re.fullmatch(r"a change would lead to \d+ violations instead of \d+: Conv\..*", reason)
 
 
 def test_a_change_that_leads_to_such_a_one_is_made_without_it(plant: Plant) -> None:

@@ -106,12 +106,12 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     )
     operators = sum(standing is not OperatorStanding.OUTSIDE for standing in standings)
     yield audit, f"More than {audited_node._MOST_READS:,} of them are not computed."
-    yield audit, f"loops of more than {bodies.MOST_STEPS:,} steps"
+    yield audit, f"Loops of more than {bodies.MOST_STEPS:,} steps"
     assert bodies._AUDITED_STEPS == 4
     yield audit, "Of a loop, four steps are audited"
     assert enclosing.LIMIT == 10_000_000
     yield audit, "the model may have ten million operations"
-    yield "docs/how-to/audit.md", f"a name of more than {value_files._LONGEST} characters"
+    yield "docs/how-to/audit.md", f"A name of more than {value_files._LONGEST} characters"
     samples = inspect.signature(sonnx_ort.audit).parameters["samples"].default
     yield "docs/how-to/audit.md", f"By default at most {samples} elements of each result"
     margin = inspect.signature(sonnx_ort.propose_contract).parameters["margin"].default
@@ -124,10 +124,10 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     yield "docs/how-to/vectors.md", f"takes {vectors.SECONDS} seconds (`--time-limit`)"
     yield (
         "docs/how-to/compare.md",
-        f"more than {growth.MOST_NODES:,}, and more than {growth._MOST_TIMES} times those of",
+        f"more than {growth.MOST_NODES:,} nodes then, and more than {growth._MOST_TIMES} times its",
     )
     yield conform, f"at most {change.MOST_STEPS} or as `--unroll` says"
-    yield conform, f"MatMul of stacks of up to {products.MOST_MATRICES} matrices"
+    yield conform, f"MatMul of batches of up to {products.MOST_MATRICES} matrices"
     yield conform, f"(up to opset {verified.NEWEST['']})"
     yield conform, f"| {len(deviations.SCALES)} random |"
     yield conform, f"The profile has {operators} operators."
@@ -144,7 +144,7 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     yield (
         "docs/design.md",
         (
-            f"by {arithmetic.SLACK} units of the type, "
+            f"by {arithmetic.SLACK} units of the type; - "
             f"for a sum of n terms by {arithmetic._OF_SUMS} (n + {arithmetic._OF_SUMS}) units"
         ),
     )
@@ -290,7 +290,7 @@ def published_models() -> Iterator[tuple[str, str]]:
     yield page, f"proves of {len(contract)} of the published models"
     yield page, f"Every float of {finite[1]} models is proved finite"
     without, within = sums(contract, "checked")
-    yield page, f"of those of any kind {without:,} and {within:,}."
+    yield page, f"Of checks of any kind it is {without:,} and {within:,}."
     divided = table("div_and_sub")
     yield page, f"all {len(divided)} models in the packages"
     used = sum(row["Div and Sub"] != "0" for row in divided)

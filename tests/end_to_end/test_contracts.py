@@ -342,5 +342,5 @@ def test_certificate_covers_a_contract_of_every_type(tmp_path):
     )
     made = read_certificate(certificate.read_bytes())
     assert check(source.read_bytes(), made, target.read_bytes()) == (
-        "12 obligations hold in every run: 0 by proof, 12 by guards"
+        "12 checks hold in every run: 0 by proof, 12 by guards"
     )

@@ -210,9 +210,9 @@ def test_imitation_is_refused(change):
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.check(made, operators="default")
     assert str(caught.value) == (
-        "node 'ratio' is in the domain 'sonnx.compiled', but `rewrite` did not make this model as "
-        "it is, or an earlier version did: rewrite the original model again, or give the enforced "
-        "model itself in place of what an optimizer made of it"
+        "node 'ratio' is in the domain 'sonnx.compiled', but `rewrite` did not make this model "
+        "as it is, or an earlier version did. Rewrite the original model again, or give the "
+        "enforced model itself, not an optimized one"
     )
 
 

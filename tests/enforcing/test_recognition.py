@@ -78,8 +78,8 @@ GRAPHS = {
 
 REFUSED = (
     "node '.*' is in the domain 'sonnx', but `rewrite` did not make this model as it is, or an "
-    "earlier version did: rewrite the original model again, or give the enforced model itself in "
-    "place of what an optimizer made of it"
+    "earlier version did. Rewrite the original model again, or give the enforced model itself, "
+    "not an optimized one"
 )
 
 
@@ -304,9 +304,9 @@ def test_forged_node_is_refused(forge: Forgery, use: Callable[[onnx.ModelProto],
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         use(made)
     assert str(caught.value) == (
-        "node 'the_node' is in the domain 'sonnx', but `rewrite` did not make this model as it is, "
-        "or an earlier version did: rewrite the original model again, or give the enforced model "
-        "itself in place of what an optimizer made of it"
+        "node 'the_node' is in the domain 'sonnx', but `rewrite` did not make this model as it "
+        "is, or an earlier version did. Rewrite the original model again, or give the enforced "
+        "model itself, not an optimized one"
     )
 
 

@@ -292,7 +292,7 @@ def test_rule_that_no_run_decides_takes_no_waiver() -> None:
         sonnx_ort.rewrite(parse(BACKWARDS), operators="all,-Graph", waivers=[waiver("ArgMax.R4")])
     assert str(caught.value) == (
         "the waiver of ArgMax.R4 at ArgMax 'the_node' has no effect: no run checks that rule, so "
-        "there is no check to leave out; fix the model"
+        "there is no check to waive; fix the model"
     )
 
 
@@ -306,7 +306,7 @@ def test_rule_that_the_runtime_holds_takes_no_waiver() -> None:
         )
     assert str(caught.value) == (
         "the waiver of Flatten.axis.C1 at Flatten 'the_node' has no effect: ONNX Runtime itself "
-        "refuses what violates it, so there is no check to leave out; fix the model"
+        "refuses what violates it, so there is no check to waive; fix the model"
     )
 
 

@@ -66,7 +66,7 @@ def test_every_bundled_model_passes() -> None:
     result = sonnx_ort.self_check()
     assert failed(result) == []
     assert [check.detail for check in result.checks if "bundled" in check.name] == [
-        f"{number} of {number} cases give what is expected"
+        f"{number} of {number} cases give the expected result"
     ] * len(Backend)
 
 
@@ -133,7 +133,7 @@ def test_case_that_gives_something_else_is_named(monkeypatch: pytest.MonkeyPatch
     number = len(EXAMPLE.cases)
     assert (found.outcome, found.detail) == (
         FAILED,
-        f"{number - 1} of {number} cases give what is expected",
+        f"{number - 1} of {number} cases give the expected result",
     )
     assert found.faults == (
         "div_example_1_float32, typed: C[0] = 2, not 3; expected C = [3, 4, 8]",
@@ -156,7 +156,7 @@ def test_damaged_manifest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_case_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     with_examples(monkeypatch)
-    assert cases() == Check("cases", FAILED, "0 of 0 cases give what is expected")
+    assert cases() == Check("cases", FAILED, "0 of 0 cases give the expected result")
 
 
 @pytest.mark.parametrize(("backend", "place", "name"), [

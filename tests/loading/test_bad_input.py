@@ -232,14 +232,14 @@ POINTER = (
     b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f"
     b"32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
-HTML = "is a page of HTML, such as a login or an error, in the place of the model"
+HTML = "is a page of HTML, such as a login or an error, and no model"
 TEXT = "is text; give a model in the binary form of ONNX, or end the name of its text with .onnxtxt"
 EMPTY = "is empty; copy or export the model again"
 
 FILES = {
     "empty": (b"", EMPTY),
     "zeros": (bytes(100), "is filled with zeros, as after an interrupted copy"),
-    "Git LFS": (POINTER, "is a pointer of Git LFS in the place of the model; get the model with `"),
+    "Git LFS": (POINTER, "is a pointer of Git LFS, and no model; get the model with `"),
     "gzip": (gzip.compress(b"model"), f"is compressed by gzip; {UNPACK}"),
     "bzip2": (bz2.compress(b"model"), f"is compressed by bzip2; {UNPACK}"),
     "xz": (lzma.compress(b"model"), f"is compressed by xz; {UNPACK}"),

@@ -59,8 +59,8 @@ FILES: dict[str, tuple[list[tuple[str, str]], str]] = {
     "pipe": ([("location", "pipe")], "'pipe' is no file; put the file itself there"),
     "socket": ([("location", "socket")], "'socket' is no file; put the file itself there"),
     "link outside": ([("location", "outside")], (
-        "'outside' is a link that leads outside the model's folder; put the file itself there, or "
-        "let the model's file be a link into the same folder too")),
+        "'outside' is a link that leads outside the model's folder; put the file itself there, "
+        "or make the model's file a link into the same folder")),
     "link to itself": ([("location", "itself")],
         "'itself' cannot be read: Too many levels of symbolic links"),
     "cut without a length": ([("location", "cut")],

@@ -48,8 +48,8 @@ def test_functions_that_double_are_refused(depth: int, nodes: str) -> None:
     said = refusal(model(*doubling(depth)))
     most = max(MOST_NODES, 16 * (2 * depth + 2))
     assert said == (
-        f"the model-local functions stand for {nodes} nodes or more when each call is replaced by "
-        f"its function, as ONNX Runtime does, and at most {most:,} are taken: make fewer calls"
+        f"replacing each call by its model-local function, as ONNX Runtime does, gives {nodes} "
+        f"nodes or more, and at most {most:,} are taken; make fewer calls"
     )
 
 

@@ -66,7 +66,7 @@ def test_certificate_needs_the_names_of_the_file(tmp_path: Path) -> None:
     line = ("rewrite", path, "-o", tmp_path / "e.onnx", "--backend", "native", "--certificate")
     assert refusal(*line, tmp_path / "c.json") == (
         f"sonnx-ort: '{path}' and its weights are links to files of other names, such as 'bbb', "
-        "and a certificate compares names; copy the model with its weights, and give the copy\n"
+        "and a certificate has names; copy the model with its weights, and give the copy\n"
     )
     named = cache(tmp_path / "same", weights="w.bin")
     output(*line[:1], named, *line[2:], tmp_path / "c.json")
@@ -85,6 +85,6 @@ def test_link_that_leads_elsewhere_is_refused(tmp_path: Path, how: dict[str, boo
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.check(path)
     assert str(caught.value).endswith(
-        "is a link that leads outside the model's folder; put the file itself there, or let the "
-        "model's file be a link into the same folder too"
+        "is a link that leads outside the model's folder; put the file itself there, or make "
+        "the model's file a link into the same folder"
     )

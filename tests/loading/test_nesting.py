@@ -20,8 +20,8 @@ DEEPEST = 31
 
 def told(depth: int) -> str:
     return (
-        f"the model nests {depth} graphs in one another, as branches of If in branches of If, and "
-        "messages more than 100 deep, which no reader of ONNX takes; nest less"
+        f"the model nests {depth} graphs in one another, such as If in branches of If. No reader "
+        "of ONNX takes messages that are more than 100 deep; nest less"
     )
 
 
@@ -93,7 +93,7 @@ def test_types_count_too() -> None:
         held = onnx.TypeProto()
         held.sequence_type.elem_type.CopyFrom(made.graph.input[-1].type)
         made.graph.input[-1].type.CopyFrom(held)
-    with pytest.raises(sonnx_ort.InvalidModel, match="and messages more than 100 deep"):
+    with pytest.raises(sonnx_ort.InvalidModel, match="messages that are more than 100 deep"):
         sonnx_ort.check(made, operators="default")
 
 

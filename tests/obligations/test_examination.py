@@ -175,7 +175,7 @@ def test_summary_says_how_much_was_not_looked_at() -> None:
     made = parse("(float[2] x) => (float[2] z) { z = Softplus(x) }", domains=DOMAINS)
     assert sonnx_ort.check(made, operators="default").summary() == (
         "edition typed, broadcast reject, backend python: "
-        "0 obligations: 0 proved, 0 runtime, 0 violated; "
+        "0 checks: 0 proved, 0 runtime, 0 violated; "
         "0 findings; 1 node not looked at"
     )
 

@@ -173,8 +173,8 @@ OF_SIZES = Contract(
         ("MaxPool.fits", "axis 2 of X (n, 2, h, w) is 32 to 64 and axis 3 of X is 8 to 99"),
         ("Reshape.X.C1", "X (n, 2, h, w) has the elements of [-1, 16]"),
         ("Reshape.allowzero.C3", "X (n, 2, h, w) is not empty"),
-        ("Slice.R8", "the places are within the sizes"),
-        ("Slice.C2", "the places are within the sizes"),
+        ("Slice.R8", "starts and ends are within the sizes"),
+        ("Slice.C2", "starts and ends are within the sizes"),
     ],
 )
 def test_rules_of_shapes_follow_from_sizes(rule, evidence):
@@ -227,8 +227,8 @@ def test_mean_over_an_axis_of_a_bounded_size_is_finite():
 @pytest.mark.parametrize(
     ("node", "rule", "evidence"),
     [
-        ("whole", "Slice.C2", "the places are within the sizes"),
-        ("whole", "Slice.R6", "the places are within the sizes"),
+        ("whole", "Slice.C2", "starts and ends are within the sizes"),
+        ("whole", "Slice.R6", "starts and ends are within the sizes"),
         ("in_rows", "Reshape.X.C1", "X (4*trunc(n/4),) has the elements of [-1, 4]"),
         ("in_rows", "Reshape.allowzero.C3", "X (4*trunc(n/4),) is not empty"),
         ("best", "Reshape.allowzero.C3", "X (trunc(n/4),) is not empty"),

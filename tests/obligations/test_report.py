@@ -59,7 +59,7 @@ def test_what_is_left_to_the_run_is_no_violation() -> None:
 def test_summary(report: Report) -> None:
     assert report.summary() == (
         "edition typed, broadcast reject, backend python: "
-        "9 obligations: 8 proved, 0 runtime, 1 violated; "
+        "9 checks: 8 proved, 0 runtime, 1 violated; "
         "3 findings; 3 nodes not looked at"
     )
 
@@ -318,7 +318,7 @@ class TestTellingViolations:
     def test_counts_what_was_not_asked_for(self, broken: Report) -> None:
         assert broken.summary() == (
             "edition typed, broadcast reject, backend python: "
-            "6 obligations: 4 proved, 0 runtime, 2 violated; "
+            "6 checks: 4 proved, 0 runtime, 2 violated; "
             "3 findings; 1 node not looked at"
         )
 

@@ -84,7 +84,7 @@ def test_updates_of_the_same_bits_leave_nothing_open() -> None:
 
 def test_several_updates_are_not_followed() -> None:
     operands = F([1, 2]), LONG([[0], [0]]), F([3, 4])
-    reason = "indices name a place twice, and the order is open"
+    reason = "two indices name one element, and the order is open"
     with pytest.raises(NotFollowedError, match=f"^{reason}$"):
         followed("ScatterND", Node(18, {}, operands))
 

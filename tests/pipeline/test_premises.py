@@ -208,7 +208,7 @@ def test_certificate_of_the_enforced_model_has_it(tmp_path: Path) -> None:
     )
     assert made is not None
     accepted = check_certificate(path.read_bytes(), made.content, target.read_bytes())
-    assert accepted.startswith(f"{len(made.content['obligations']) + 2} obligations hold")
+    assert accepted.startswith(f"{len(made.content['obligations']) + 2} checks hold")
 
 
 DAMAGED = {
@@ -347,8 +347,8 @@ def test_input_of_the_contract_is_not_assumed_later(assumed: dict[str, object]) 
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.conform(conformed(), **assumed)
     assert str(caught.value) == (
-        "what is assumed does not fit: the model was conformed within a contract of the input 'x'; "
-        "conform the original model with both at once"
+        "the assumption does not fit: the model was conformed within a contract of the input "
+        "'x'; conform the original model with both at once"
     )
 
 

@@ -104,8 +104,8 @@ def test_other_data_in_the_place_of_the_copy_is_not_overwritten(
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite_file(source, elsewhere)
     assert str(caught.value) == (
-        f"'{other}' is in the place of the model's external data and is another file; write the "
-        "model to another folder"
+        f"'{other}' is another file, with the name of the model's external data; write the model "
+        "to another folder"
     )
     assert other.read_bytes() == b"something else"
     assert not elsewhere.exists()

@@ -152,9 +152,9 @@ def test_page_counts_the_operators_of_each_standing():
     }
     page = " ".join((REPOSITORY / "docs" / "concepts.md").read_text(encoding="utf-8").split())
     assert (
-        "63 operators, and the rules on graphs. 40 operators have a draft, 5 have rules of "
-        "`sonnx_ort`, and 18 the general restrictions only. `sonnx_ort` also has rules for 12 "
-        "operators that SONNX does not include" in page
+        "63 operators, and the rules on graphs. Of these operators 40 have a draft, 5 have rules "
+        "of `sonnx_ort`, and 18 have the general restrictions only. `sonnx_ort` also has rules for "
+        "12 operators that SONNX does not include" in page
     )
 
 

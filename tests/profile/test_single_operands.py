@@ -82,11 +82,12 @@ Slice.R2
   X ?, axes (2,) -> runtime: the rank of X is unknown
   X (2, 3) -> runtime: axes is left out
 Slice.R8
-  X (4,), starts [3], ends [4], axes [0], steps [1] -> proved: the places are within the sizes
-  X (4,), starts [-4], ends [4], axes [-1], steps [1] -> proved: the places are within the sizes
-  X (4,), starts [4], ends [4], axes [0], steps [1] -> violated: start 4 is no place on an axis of
+  X (4,), starts [3], ends [4], axes [0], steps [1] -> proved: starts and ends are within the sizes
+  X (4,), starts [-4], ends [4], axes [-1], steps [1] -> proved: starts and ends are within the
+      sizes
+  X (4,), starts [4], ends [4], axes [0], steps [1] -> violated: start 4 is no index of an axis of
       size 4 (entry 0)
-  X (4,), starts [-5], ends [4], axes [0], steps [1] -> violated: start -5 is no place on an axis of
+  X (4,), starts [-5], ends [4], axes [0], steps [1] -> violated: start -5 is no index of an axis of
       size 4 (entry 0)
   X (n,), starts [0], ends [4], axes [0], steps [1] -> runtime: the sizes of X depend on the inputs
   B ?, starts [0], ends [4], axes [0], steps [1] -> runtime: the rank of B is unknown
@@ -94,42 +95,45 @@ Slice.R8
   X (4,), starts [0], ends [4], axes [0], steps (1,) -> runtime: the elements of
       steps depend on the inputs
   X (4,) -> runtime: not all inputs that decide it are given
-  X (4,), starts [0], ends [4] -> proved: the places are within the sizes
+  X (4,), starts [0], ends [4] -> proved: starts and ends are within the sizes
   X (4,), starts [0], ends [4], axes [0], steps [1], scalars -> runtime: the rank of X is unknown
-  X (0,), starts [0], ends [0], axes [0], steps [1] -> violated: start 0 is no place on an axis of
+  X (0,), starts [0], ends [0], axes [0], steps [1] -> violated: start 0 is no index of an axis of
       size 0 (entry 0)
-  A (2, 3), starts [1, 3], ends [1, 1], axes [0, 1], steps [1, 1] -> violated: start 3 is no place
-      on an axis of size 3 (entry 1)
-  A (2, 3), starts [2, 1], ends [1, 1], axes [-1, -2], steps [1, 1] -> proved: the places are
+  A (2, 3), starts [1, 3], ends [1, 1], axes [0, 1], steps [1, 1] -> violated: start 3 is no index
+      of an axis of size 3 (entry 1)
+  A (2, 3), starts [2, 1], ends [1, 1], axes [-1, -2], steps [1, 1] -> proved: starts and ends are
       within the sizes
   A (2, 3), starts [0, 0], ends [1, 1], axes [0], steps [1, 1] -> runtime: the sizes of A
       depend on the inputs
-  X (n, 3), starts [0], ends [3], axes [1], steps [1] -> proved: the places are within the sizes
+  X (n, 3), starts [0], ends [3], axes [1], steps [1] -> proved: starts and ends are within the
+      sizes
   X (4,), starts (1,), ends [4], axes [0], steps (1,) -> runtime: the elements of starts and steps
       depend on the inputs
 Slice.C2
   X (4,), starts [0], ends [5], axes [0], steps [1] -> violated: end 5 is beyond an axis of size 4
       (entry 0)
-  X (4,), starts [3], ends [-5], axes [0], steps [-1] -> proved: the places are within the sizes
+  X (4,), starts [3], ends [-5], axes [0], steps [-1] -> proved: starts and ends are within the
+      sizes
   X (4,), starts [3], ends [4], axes [0], steps [-1] -> violated: end 4 is beyond an axis of size 4
       (entry 0)
   X (4,), starts [3], ends [-6], axes [0], steps [-1] -> violated: end -6 is beyond an axis of size
       4 (entry 0)
-  X (4,), starts [3], ends [3], axes [0], steps [-1] -> proved: the places are within the sizes
-  X (4,), starts [3], ends [-4], axes [0], steps [1] -> proved: the places are within the sizes
+  X (4,), starts [3], ends [3], axes [0], steps [-1] -> proved: starts and ends are within the sizes
+  X (4,), starts [3], ends [-4], axes [0], steps [1] -> proved: starts and ends are within the sizes
   X (4,), starts [3], ends [-5], axes [0], steps [1] -> violated: end -5 is beyond an axis of size 4
       (entry 0)
   X (4,), starts [0], ends [4], axes [-5], steps [1] -> runtime: the sizes of X depend on the inputs
-  X (4,), starts [0], ends [4], axes [0], steps [1] -> proved: the places are within the sizes
-  X (4,), starts [0], ends [4], axes [0], steps [0] -> proved: the places are within the sizes
+  X (4,), starts [0], ends [4], axes [0], steps [1] -> proved: starts and ends are within the sizes
+  X (4,), starts [0], ends [4], axes [0], steps [0] -> proved: starts and ends are within the sizes
 Slice.R6
-  X (4,), starts [0], ends [2], axes [0], steps [0] -> proved: the places are within the sizes
-  X (4,), starts [2], ends [0], axes [0], steps [-1] -> proved: the places are within the sizes
-  X (4,), starts [2], ends [2], axes [0], steps [-1] -> proved: the places are within the sizes
-  X (4,), starts [1], ends [-3], axes [0], steps [-1] -> proved: the places are within the sizes
+  X (4,), starts [0], ends [2], axes [0], steps [0] -> proved: starts and ends are within the sizes
+  X (4,), starts [2], ends [0], axes [0], steps [-1] -> proved: starts and ends are within the sizes
+  X (4,), starts [2], ends [2], axes [0], steps [-1] -> proved: starts and ends are within the sizes
+  X (4,), starts [1], ends [-3], axes [0], steps [-1] -> proved: starts and ends are within the
+      sizes
   X (4,), starts [1], ends [-2], axes [0], steps [-1] -> violated: start 1 lies after end -2 in
       steps of -1 on an axis of size 4 (entry 0)
-  X (4,), starts [2], ends [2], axes [0], steps [1] -> proved: the places are within the sizes
+  X (4,), starts [2], ends [2], axes [0], steps [1] -> proved: starts and ends are within the sizes
   X (4,), starts [-1], ends [2], axes [0], steps [1] -> violated: start -1 lies after end 2 in
       steps of 1 on an axis of size 4 (entry 0)
   X (4,), starts [0], ends [2], axes [0], steps [-1] -> violated: start 0 lies after end 2 in steps
@@ -208,7 +212,7 @@ Slice.R8
   X (4,), starts [9], ends [4], axes [7], steps [1] -> kept
   X (4,), starts [9], ends [4], axes [1], steps [1] -> kept
   X (4,), starts [9], ends [4], axes [-2], steps [1] -> kept
-  X (4,), starts [4], ends [4], axes [-1], steps [1] -> start 4 is no place on an axis of size 4
+  X (4,), starts [4], ends [4], axes [-1], steps [1] -> start 4 is no index of an axis of size 4
       (entry 0) @ 0: 4, 4, -1, 1
   X (4,), starts 9, ends 4, axes 0, steps 1 -> kept
 Slice.R1
@@ -245,7 +249,7 @@ def test_nan_is_admitted_where_bounds_are_not_crossed(arrays: list[np.ndarray]) 
     assert RULES["Clip.float.C3"].requirement.violation(arrays) is None
 
 
-MATRICES = "multiply each matrix of a stack separately, or fold the stack into rows with Reshape"
+MATRICES = "multiply each matrix of a batch separately, or fold the batch into rows with Reshape"
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, ElementType.BFLOAT16.dtype])

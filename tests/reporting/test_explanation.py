@@ -16,28 +16,27 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
 
 @pytest.mark.parametrize(("identifier", "text"), [
     ("Div.float.R1",
-     ("Div.float.R1: Tensors A, B and C must have the same shape.\n  source:  SONNX "
-      "Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]\n  stated:  in these "
-      "words\n  later:   E_DIV_FLOAT_CONSTR_A_0010\n  why:     ONNX Runtime 1.32.0 "
-      "silently broadcasts, even two inputs that are declared with the same symbol, in "
-      "every numeric type except bfloat16, for which it has no kernel. The smallest "
-      "int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the "
-      "result wraps. A zero divisor of any integer type fails in the run; a constant "
-      "one fails before all runs, with an error that does not name the node.\n  keeps:  "
-      " A (2, 3), B (2, 3)\n  breaks:  A (2, 3), B (3,)\n  to fix:  rewrite with "
-      'broadcast="explicit", which expands the operands, or give both one shape')),
+     ("Div.float.R1: Tensors A, B and C must have the same shape.\n  source:  SONNX Div, typed "
+      "edition, section FP16, FP32, FP64, BFLOAT16 [R1]\n  stated:  in these words\n  later:   "
+      "E_DIV_FLOAT_CONSTR_A_0010\n  why:     ONNX Runtime 1.32.0 silently broadcasts, even two "
+      "inputs that are declared with the same symbol. It has no kernel for bfloat16. The "
+      "smallest int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the "
+      "result wraps. A zero divisor of any integer type fails in the run. A constant one fails "
+      "when the session starts, with an error that does not name the node.\n  keeps:   A (2, 3), "
+      "B (2, 3)\n  breaks:  A (2, 3), B (3,)\n  to fix:  rewrite with broadcast=\"explicit\", "
+      "which expands the operands, or give both one shape")),
     ("Div.int.C1",
      ("Div.int.C1: No element of B is zero.\n  source:  SONNX Div, draft of the working group "
       "(August 2026), Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]\n  stated:  in substance, "
       "in our words. The typed edition leaves its section on integers to be completed. The draft "
-      "states it as a formula. Its error conditions call the result of a zero divisor dependent on "
-      "the implementation.\n  why:     ONNX Runtime 1.32.0 silently broadcasts, even two inputs "
-      "that are declared with the same symbol, in every numeric type except bfloat16, for which it "
-      "has no kernel. The smallest int32 or int64 divided by -1 ends the process (SIGFPE); for "
-      "int8 and int16 the result wraps. A zero divisor of any integer type fails in the run; a "
-      "constant one fails before all runs, with an error that does not name the node.\n  keeps:   "
-      "A [6, 9], B [3, 2]\n  breaks:  A [6, 9], B [3, 0]\n  to fix:  keep zeros out of the "
-      "divisor, for example with Where or Max")),
+      "states it as a formula. Its error conditions call the result of a zero divisor dependent "
+      "on the implementation.\n  why:     ONNX Runtime 1.32.0 silently broadcasts, even two "
+      "inputs that are declared with the same symbol. It has no kernel for bfloat16. The "
+      "smallest int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the "
+      "result wraps. A zero divisor of any integer type fails in the run. A constant one fails "
+      "when the session starts, with an error that does not name the node.\n  keeps:   A [6, 9], "
+      "B [3, 2]\n  breaks:  A [6, 9], B [3, 0]\n  to fix:  keep zeros out of the divisor, for "
+      "example with Where or Max")),
     ("GR1",
      ("GR1: Sparse tensors are not supported.\n  source:  SONNX, general restrictions, General "
       "restrictions [GR1]\n  stated:  in substance, in our words. The typed document of Div says "
@@ -47,12 +46,12 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
     ("GR4",
      ("GR4: No attribute is left to its default value.\n  source:  SONNX, general restrictions, "
       "General restrictions [GR4]\n  stated:  in substance, in our words. REQ-OP-070 of the "
-      "requirements says the same. An optional input that is left out is taken for one where ONNX "
-      "says what is assumed then; versions of an operator have moved attributes to inputs.\n  why: "
-      "    A model that violates it computes the same, but its meaning depends on more than the "
-      "file and the profile.\n  keeps:   Softmax(x, axis=-1)\n  breaks:  Softmax(x), for which "
-      "ONNX assumes axis=-1\n  to fix:  write it into the model; rewrite with make_explicit=True "
-      "does so if the schema has a default")),
+      "requirements says the same. An optional input counts as an attribute if ONNX gives it a "
+      "default, since versions of an operator have moved attributes to inputs.\n  why:     A "
+      "model that violates it computes the same, but its meaning depends on more than the file "
+      "and the profile.\n  keeps:   Softmax(x, axis=-1)\n  breaks:  Softmax(x), for which ONNX "
+      "assumes axis=-1\n  to fix:  write it into the model; rewrite with make_explicit=True does "
+      "so if the schema has a default")),
 ])  # fmt: skip
 def test_explanation(identifier: str, text: str) -> None:
     address = RULES[identifier].source.text.address

@@ -60,8 +60,8 @@ SHOWN = {
         *("chain", f"{ROWS} td:first-child"),
         [
             "checked in each run\nDiv.float.R1",
-            *(f"proved\nDiv.float.{tag}\n100 places" for tag in ("R2", "RG1")),
-            "proved\nDiv.float.R1\n99 places",
+            *(f"proved\nDiv.float.{tag}\n100 checks" for tag in ("R2", "RG1")),
+            "proved\nDiv.float.R1\n99 checks",
         ],
     ),
     "the first nodes of an entry": (
@@ -105,7 +105,7 @@ def test_obligations_are_filtered_and_counted(opened: Opened, name: str) -> None
     browser = opened("made")
     getattr(browser, what)(*where)
     assert rules_shown(browser) == rules
-    assert browser.texts("#shown") == [f"{len(rules)} of 14 obligations"]
+    assert browser.texts("#shown") == [f"{len(rules)} of 14 checks"]
 
 
 def test_a_violation_tells_evidence_operands_hint_rule_and_source(opened: Opened) -> None:
@@ -169,7 +169,7 @@ def test_an_entry_unfolds_to_its_obligations_and_folds(opened: Opened) -> None:
 def test_mended_at_many_nodes_is_told_once(opened: Opened) -> None:
     browser = opened("scaled")
     status, places, evidence = browser.texts(f"{ROWS}:first-child td")
-    assert status.split() == ["violated", "Div.float.R1", "[*]", "4", "places"]
+    assert status.split() == ["violated", "Div.float.R1", "[*]", "4", "checks"]
     assert places.split("\n")[-1] == "Show all 4"
     lines = evidence.splitlines()
     assert "rank 2 is not rank 1" in lines
@@ -194,7 +194,7 @@ def test_symbols_are_explained_where_they_stand(opened: Opened) -> None:
     titles = browser.evaluate(
         "[...document.querySelectorAll('.shape')].map((e) => [e.textContent, e.title])"
     )
-    numbered = "?1: a size known only in a run; the same number means the same size"
+    numbered = "?1: a size that depends on the input; the same number means the same size"
     quotient = "trunc(a/b): the quotient, rounded towards zero"
     declared = "n: a size that the model leaves open, by the name that an input declares"
     assert ["(?1,)", numbered] in titles

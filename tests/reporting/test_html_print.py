@@ -19,7 +19,7 @@ CAUSE = "#paper .cause"
 HINT = "rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)"
 
 SCALED = [
-    "violated: Div.float.R1\n4 places",
+    "violated: Div.float.R1\n4 checks",
     (
         "Tensors A, B and C must have the same shape. (SONNX Div, typed edition, section FP16, "
         "FP32, FP64, BFLOAT16, R1 (stated, as written; later E_DIV_FLOAT_CONSTR_A_0010))"
@@ -57,8 +57,8 @@ def test_paper_has_what_the_filter_leaves(opened: Opened) -> None:
     browser = opened("made")
     browser.choose("[name=rule]", "Div.int.C2")
     browser.show_as_printed()
-    assert browser.texts("#shown") == ["1 of 14 obligations"]
-    assert browser.texts(f"{CAUSE} h3") == ["checked in each run: Div.int.C2\n1 place"]
+    assert browser.texts("#shown") == ["1 of 14 checks"]
+    assert browser.texts(f"{CAUSE} h3") == ["checked in each run: Div.int.C2\n1 check"]
 
 
 def test_remedies_of_single_places_stand_at_these(opened: Opened) -> None:
@@ -75,7 +75,7 @@ def test_remedies_of_single_places_stand_at_these(opened: Opened) -> None:
         f"Div 'n0': rank 2 is not rank 1. To fix it: {HINT}",
         *(f"Div 'n{n}': rank 2 is not rank 1. To fix it: mend n{n}" for n in (1, 2, 3)),
     ]
-    assert browser.texts(f"{CAUSE} h3")[0] == "violated: Div.float.R1\n4 places"
+    assert browser.texts(f"{CAUSE} h3")[0] == "violated: Div.float.R1\n4 checks"
 
 
 def test_place_in_a_branch_says_so(opened: Opened) -> None:

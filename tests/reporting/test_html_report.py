@@ -145,9 +145,7 @@ def test_verdict(
 
 def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model() -> None:
     page = written(binary_model("Div", "float", [3], [1]), broadcast="explicit")
-    assert (
-        "4 obligations of the rewritten model, with its broadcasts written out, proved for" in page
-    )
+    assert "4 checks of the rewritten model, with its broadcasts written out, proved for" in page
 
 
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:

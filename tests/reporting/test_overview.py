@@ -43,7 +43,7 @@ many.onnx: violated
     4. 1 node was not looked at.
   edition typed, broadcast reject, operators default, backend python
 
-Div.float.R1 at 4 places (stated by SONNX): Tensors A, B and C must have the same shape.
+Div.float.R1, 4 checks (stated by SONNX): Tensors A, B and C must have the same shape.
   Div 'first': rank 2 is not rank 1
       A 'x' float (n, 3) [input]
       B 'y' float (3,) [input]
@@ -53,7 +53,7 @@ Div.float.R1 at 4 places (stated by SONNX): Tensors A, B and C must have the sam
   to fix it: rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)
   [*] sonnx-ort conform fixes it
 
-proved for every run: 11 obligations
+proved for every run: 11 checks
 nodes not looked at: 1; --operators profile covers all
 findings, which change no result: 5 GR2, 5 Graph.implicit_shape, 1 Graph.dead_node
 -v shows everything, --statistics a table of rules
@@ -72,7 +72,7 @@ def test_rules_that_runs_decide_are_a_table() -> None:
     )
     lines = overview(report, "open.onnx").splitlines()
     assert lines[0] == "open.onnx: kept, with 3 checks in each run"
-    start = lines.index("checked in each run, at 3 places:")
+    start = lines.index("checked in each run, 3 checks:")
     assert [line.split()[:2] for line in lines[start + 1 : start + 4]] == [
         ["1", "Div.int.R1"],
         ["1", "Div.int.C1"],
@@ -168,7 +168,7 @@ def test_values_of_unknown_rank_have_one_cause_in_front() -> None:
         "'x' [input] is the first; declare its shape, or export the model with fixed sizes, and "
         "more is decided before a run"
     )
-    assert lines.index("checked in each run, at 2 places:") > start
+    assert lines.index("checked in each run, 2 checks:") > start
 
 
 KEPT = "(float[n] x) => (float[n] y) { [e] e = Exp(x) [h] h = HardSwish(e) [s] y = Min(h, h) }"
@@ -177,10 +177,10 @@ DIVIDED = "(float[n, 3] x, float[3] y) => (float[n, 3] z) { [d] d = Div(x, y) [a
 
 @pytest.mark.parametrize(("graph", "options", "word", "detail"), [
     (KEPT, {"make_explicit": True}, "Kept",
-     ("21 obligations, proved for every run. Of 3 nodes, 1 is bound by a draft, 1 is bound by "
+     ("21 checks, proved for every run. Of 3 nodes, 1 is bound by a draft, 1 is bound by "
       "rules of sonnx_ort (Min), 1 is bound by general restrictions alone (HardSwish).")),
     (KEPT, {"operators": "Exp"}, "Kept",
-     "Exp keeps its rules: 2 obligations, proved for every run. 2 nodes were not looked at."),
+     "Exp keeps its rules: 2 checks, proved for every run. 2 nodes were not looked at."),
     (KEPT, {"operators": "Div"}, "Not checked",
      "There is no Div here; 3 nodes were not looked at."),
     (KEPT, {"operators": "default"}, "Not checked",
@@ -202,7 +202,7 @@ def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
 
 @pytest.mark.parametrize(("options", "word", "detail"), [
     ({"ignore": "Div"}, "Violated, and left out",
-     ("The selection of rules leaves 1 violated obligation out; no other is found before a run.")),
+     ("The selection of rules leaves 1 violated check out; no other is found before a run.")),
     ({"select": "Div.float.R1"}, "Violated", "1 of 1 check fails for every input."),
     ({"ignore": "Sub"}, "Violated", "1 of 3 checks fails for every input."),
 ])  # fmt: skip

@@ -272,8 +272,8 @@ def test_each_cause_is_an_error_and_names_what_cannot_be_used() -> None:
     assert github_report(together()).splitlines() == [
         (
             "::error file=folder/broken.onnx,title=Div.float.R1::Div 'ratio': rank 2 is not rank 1"
-            "%0Aand at 1 more place%0Ato fix it: rewrite with --broadcast explicit, which expands "
-            "B from (3,) to (n, 3)"
+            "%0Aand 1 more check of this rule%0Ato fix it: rewrite with --broadcast explicit, "
+            "which expands B from (3,) to (n, 3)"
         ),
         "::error file=none.onnx,title=unusable::there is no file 'none.onnx'",
     ]

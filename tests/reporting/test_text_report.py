@@ -25,7 +25,7 @@ MADE = """
     }"""
 
 TEXT = """\
-edition typed, broadcast reject, backend python: 11 obligations: 8 proved, 2 runtime, 1 violated; 6
+edition typed, broadcast reject, backend python: 11 checks: 8 proved, 2 runtime, 1 violated; 6
   findings; 2 nodes not looked at
 model {digest}
 operands: the rank is known for 6 of 6, all sizes for 3
@@ -105,7 +105,7 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
     report = sonnx_ort.check(made, operators="default")
     assert text_report(report) == (
         "edition typed, broadcast reject, backend python: "
-        "3 obligations: 3 proved, 0 runtime, 0 violated; 0\n"
+        "3 checks: 3 proved, 0 runtime, 0 violated; 0\n"
         "  findings\n"
         f"model {report.identity.sha256}\n"
         "operands: the rank is known for 2 of 2, all sizes for 0\n"

@@ -61,9 +61,9 @@ def replacing(name: str) -> ort.SessionOptions:
 
 def message(name: str) -> str:
     return (
-        f"the session options replace '{name}' of the model (add_initializer), so that a run would "
-        "not compute what is proved; put the elements into the model, or make it an input of the "
-        "graph"
+        f"the session options replace '{name}' of the model (add_initializer), and the proofs are "
+        "of the model's own elements; put the new ones into the model, or make it an input of "
+        "the graph"
     )
 
 
@@ -214,7 +214,7 @@ def test_entry_that_changes_results_starts_no_session(key: str, backend: str) ->
     options.add_session_config_entry(key, "1")
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.InferenceSession(parse(MODELS["initializer"]), options, backend=backend)
-    assert str(caught.value) == f"the session option {key}=1 {CHANGING[key]}; leave it out"
+    assert str(caught.value) == f"the session option {key}=1 {CHANGING[key]}; remove it"
 
 
 @BACKENDS
@@ -280,7 +280,7 @@ def test_entry_that_changes_results_is_not_registered_on(key: str) -> None:
     options.add_session_config_entry(key, "1")
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.register(options)
-    assert str(caught.value) == f"the session option {key}=1 {CHANGING[key]}; leave it out"
+    assert str(caught.value) == f"the session option {key}=1 {CHANGING[key]}; remove it"
 
 
 def adapted(folder: Path, array: np.ndarray) -> tuple[ort.LoraAdapter, ort.RunOptions]:

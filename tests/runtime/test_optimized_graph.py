@@ -381,7 +381,7 @@ def test_format_in_which_nothing_is_found_again_is_refused(file, entries, tmp_pa
     with pytest.raises(sonnx_ort.SonnxError) as caught, recorded_optimization(options):
         pass
     assert str(caught.value) == (
-        "an optimized model in ORT format cannot be checked; leave out the session options that "
+        "an optimized model in ORT format cannot be checked; remove the session options that "
         "request this format, or save it as .onnx"
     )
 

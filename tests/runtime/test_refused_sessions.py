@@ -35,8 +35,8 @@ def test_two_nodes_of_one_name_are_named(backend: str) -> None:
         sonnx_ort.InferenceSession(parse(TEXT.replace("minus", "ratio")), backend=backend)
     assert str(caught.value).startswith("two nodes have the name '")
     assert str(caught.value).endswith(
-        ", and ONNX Runtime starts no such model; give one another name, or the enforced model "
-        "itself in place of what an optimizer made of it"
+        ", and ONNX Runtime starts no such model; give one another name, or give the enforced "
+        "model itself, not an optimized one"
     )
 
 
@@ -48,7 +48,7 @@ def test_own_optimized_file_is_refused_with_what_to_give(tmp_path: Path) -> None
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.InferenceSession(tmp_path / "optimized.onnx", backend="compiled")
     assert str(caught.value) == (
-        "node 'ratio' is in the domain 'sonnx.compiled', but `rewrite` did not make this model as "
-        "it is, or an earlier version did: rewrite the original model again, or give the enforced "
-        "model itself in place of what an optimizer made of it"
+        "node 'ratio' is in the domain 'sonnx.compiled', but `rewrite` did not make this model "
+        "as it is, or an earlier version did. Rewrite the original model again, or give the "
+        "enforced model itself, not an optimized one"
     )

@@ -87,7 +87,7 @@ def test_flushing_denormals_is_refused() -> None:
         sonnx_ort.register(options)
     assert str(caught.value) == (
         "the session option session.set_denormal_as_zero=1 makes results differ from IEEE 754; "
-        "leave it out"
+        "remove it"
     )
 
 
@@ -203,7 +203,7 @@ def test_page_has_every_entry_that_is_refused(key: str) -> None:
 
 
 REMEDY = (
-    "leave out options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
+    "remove options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
     "sonnx_ort registers this library, with all its operators and those defined by onnx_op"
 )
 TWICE = f"a library is registered twice on these session options; {REMEDY}"

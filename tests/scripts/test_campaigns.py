@@ -73,7 +73,7 @@ def test_page_of_campaigns_tells_how_many_obligations_were_kept_and_broken() -> 
         counts.update(part["counts"])
     kept, broken = counts["runtime kept"], counts["runtime broken"]
     assert (
-        f"{counts['proved kept']:,} obligations were proved and kept, "
+        f"{counts['proved kept']:,} checks were proved and kept, "
         f"{counts['violated broken']:,} violated and broken, "
         f"and {kept + broken:,} left to the run, which broke {broken:,}"
     ) in " ".join(page.split())

@@ -176,8 +176,7 @@ def test_other_compression_is_refused(tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(path, "w", method) as made:
         made.writestr(MANIFEST, "{}")
     assert refusal(path) == (
-        f"'{path}' is no archive of vectors: '{MANIFEST}' is compressed in another way than by "
-        "deflate"
+        f"'{path}' is no archive of vectors: '{MANIFEST}' is not compressed by deflate"
     )
 
 

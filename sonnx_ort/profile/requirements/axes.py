@@ -273,7 +273,7 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
     example: ClassVar = Illustration(
         "X [[-inf, 0.5]], float, axis 1",
         "X [[-inf, -inf]], float, axis 1",
-        "mask with a large negative number instead, or keep one place of each line unmasked",
+        "mask with a large negative number instead, or keep one element of each line unmasked",
     )
 
     def of_node(self, attributes: Attributes) -> Requirement:

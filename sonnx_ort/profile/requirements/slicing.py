@@ -28,7 +28,7 @@ from sonnx_ort.terms.operand import SIZES, Dimension, OpenSize, Operand, Shape
 class SliceDemand(enum.Enum):
     """A requirement for each axis of a Slice."""
 
-    START_WITHIN = "start {start} is no place on an axis of size {size}"
+    START_WITHIN = "start {start} is no index of an axis of size {size}"
     """The start is the index of an element; negative numbers count from the end."""
 
     END_WITHIN = "end {end} is beyond an axis of size {size}"
@@ -158,7 +158,7 @@ class Slicing(JudgedInRuns):
             entry = kept.index(False)
             return violated(self._reason(cut, entry), entry)
         if None not in kept:
-            return proved("the places are within the sizes")
+            return proved("starts and ends are within the sizes")
         unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
         what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
         return at_run_time(f"{what} depend on the inputs")

@@ -13,7 +13,7 @@ const sign = (state) => byId(`sign-${state}`).content.cloneNode(true);
 // What stands between backticks is code.
 const prose = (text) => text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
 
-const noun = "obligations";
+const noun = "checks";
 const items = report.obligations.map((o, index) => ({
   key: keyOf(o),
   status: o.status,
@@ -138,7 +138,7 @@ function row(index) {
 function entry(indices) {
   const members = indices.map((index) => report.obligations[index]);
   const [first] = members;
-  const count = make("span", { className: "remark" }, `${members.length} places`);
+  const count = make("span", { className: "remark" }, `${members.length} checks`);
   const places = make("td", {}, ...members.slice(0, NODES_SHOWN).map(place));
   const unfold = make("button", { type: "button", className: "unfold" });
   places.append(unfold);
@@ -180,7 +180,7 @@ function remediesOnPaper(index) {
 function ruleOnPaper(indices) {
   const first = report.obligations[indices[0]];
   const rule = report.rules[first.rule];
-  const count = indices.length === 1 ? "1 place" : `${indices.length} places`;
+  const count = indices.length === 1 ? "1 check" : `${indices.length} checks`;
   const remark = make("span", { className: "remark" }, `${count}${first.enforced ? "" : ", not enforced"}`);
   const head = make("h3", { className: `status ${first.status}` }, sign(first.status), `${WORDS[first.status]}: ${first.rule}`, remark);
   const parts = [head, make("p", { className: "remark" }, ...prose(rule.sentence), ` (${sourceOf(rule)})`)];
