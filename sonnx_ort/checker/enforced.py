@@ -285,7 +285,7 @@ class Enforced:
             # As texts: -0 and 0 are equal as numbers.
             if repr(tree) in map(repr, forms):
                 return ("value", name), alternatives
-            self._reasons[node.output[0]] = f"'{name}' gets the signs of zeros in another way"
+            self._reasons[node.output[0]] = f"'{name}' gets other signs of zeros"
         return None
 
     def _is_known_equal(self, one: Tree, other: Tree) -> bool:

@@ -210,7 +210,8 @@ OF_ENFORCED_MODELS = """
 import json, sys
 from sonnx_ort.checker.__main__ import main
 status = main(sys.argv[1:])
-print(json.dumps([status, [name for name in sys.modules if ".guards" in name or ".enforce" in name]]))
+loaded = [name for name in sys.modules if ".guards" in name or ".enforce" in name]
+print(json.dumps([status, loaded]))
 """
 
 

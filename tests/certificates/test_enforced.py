@@ -169,7 +169,7 @@ def test_other_signs_of_zeros_are_rejected(name: str) -> None:
     claimed["enforced"] = hashlib.sha256(content).hexdigest()
     with pytest.raises(Rejected) as caught:
         check(SIGNED, claimed, content)
-    said = f"'{value}' gets the signs of zeros in another way"
+    said = f"'{value}' gets other signs of zeros"
     assert str(caught.value) == f"the outputs ['z', 'w'] became ['z', 'w']: {said}"
 
 
