@@ -88,7 +88,7 @@ class Remedy:
             case str(text):
                 value = json.dumps(text, ensure_ascii=False)
             case float(number):
-                value = _short(number)
+                value = short(number)
             case other:
                 value = repr(other)
         if self.name:
@@ -105,7 +105,7 @@ class Remedy:
             case tuple():
                 return ",".join(map(str, self.value))
             case float(number):
-                return _short(number)
+                return short(number)
             case _:
                 return str(self.value)
 
@@ -121,7 +121,7 @@ def arguments_of(remedies: Iterable[Remedy]) -> dict[str, Any]:
     return found
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """A number as people write it, with all of its digits."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)

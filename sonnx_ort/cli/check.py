@@ -18,12 +18,13 @@ from sonnx_ort.cli.batch import (
     with_waivers,
 )
 from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
-from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import (
     Transfer,
     check_place,
+    is_stream,
     refuse_external_data,
     refuse_inputs,
     write_model,
@@ -35,7 +36,7 @@ from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_command
-from sonnx_ort.reporting.next_steps import GivenOptions
+from sonnx_ort.reporting.next_steps import GivenOptions, after_record
 from sonnx_ort.reporting.text_report import overviews, statistics, text_reports
 from sonnx_ort.reporting.viewers import annotated
 
@@ -164,10 +165,28 @@ def check(
         ),
         quiet=quiet,
     )
+    if not quiet:
+        aside = output == STANDARD and report_format is not ReportFormat.TEXT
+        _say_written(names[0], record, annotate, aside=aside)
     if done.unusable:
         raise typer.Exit(ExitStatus.UNUSABLE)
     if done.failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _say_written(model: str, record: Path | None, annotate: Path | None, *, aside: bool) -> None:
+    """Say which files were written beside the report, and what to type next.
+
+    Args:
+        model: The file of the model.
+        record: The record.
+        annotate: The model with what was found in its metadata.
+        aside: Whether the report is for a program, so that these lines go to standard error.
+    """
+    for path in filter(None, (annotate, record)):
+        say(f"{path}: written", path, err=aside)
+    if record is not None and not is_stream(record):
+        say_next(after_record(model, record), err=aside)
 
 
 def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToCheck:

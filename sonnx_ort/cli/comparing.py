@@ -21,7 +21,7 @@ from sonnx_ort.cli.options import (
     subcommand,
     values_below,
 )
-from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
 from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
 from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.audit import Audit
@@ -35,9 +35,17 @@ from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import check_place, refuse_model
 from sonnx_ort.loading.source import read
+from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
 from sonnx_ort.reporting.audit_report import AuditFormat
+from sonnx_ort.reporting.next_steps import (
+    GivenOptions,
+    after_audit,
+    after_cause,
+    after_difference,
+    after_repeat,
+)
 from sonnx_ort.value_files import read_samples
 
 app = subcommand()
@@ -145,6 +153,7 @@ def diff(
     level: Level,
     threads: int | None,
     providers: tuple[str, ...],
+    given: GivenOptions,
     **chosen: Any,
 ) -> None:
     """Run two models, and show where their values first differ.
@@ -172,14 +181,19 @@ def diff(
             cause = plain.cause(settings)
         text = cause_report(cause, plain, named[0], every=every)
         differs = not cause.comparison.equal
+        nodes = len(all_nodes(read(named[0]).proto))
+        following = after_cause(Path(named[0]), given, nodes)
     else:
         models, runs = kept(saved) if saved else ((named[0], named[1]), _runs(*named, **chosen))
         runs = runs if save is None else keep(runs, save, models)
         found = survey((name, compared(each, tolerated)) for name, each in runs)
         text = difference_report(found, models, every=every)
         differs = bool(found.unequal)
+        ended = [stop is not None for stop in found.shown[1].stops]
+        following = after_difference(Path(models[0]), Path(models[1]), given, ended)
     if not quiet:
         say(text)
+        say_next(following if differs else "")
     if differs:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -308,6 +322,7 @@ def audit(
     record: Path | None,
     every: bool,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Run a model once, and hold every result to the exact meaning of its operator.
@@ -331,11 +346,17 @@ def audit(
     made = replace(made, settings=str(context.obj.settings.path or ""))
     if record is not None:
         _record(made, model, record, choices)
+    nodes, level = len(made.nodes), choices["level"]
+    following = "" if made.ok else after_audit(model, given, level, nodes)
     write_report(
         output,
-        lambda coloured: _text(made, model, report_format, coloured=coloured, every=every),
+        lambda coloured: _text(
+            made, model, report_format, following, coloured=coloured, every=every
+        ),
         quiet=quiet,
     )
+    if not quiet and (report_format is AuditFormat.TEXT or output != STANDARD):
+        say_next(following)
     if not made.ok:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -350,7 +371,13 @@ def _record(made: Audit, model: Path, record: Path, choices: Mapping[str, Any]) 
 
 
 def _text(
-    made: Audit, model: Path, report_format: AuditFormat, *, coloured: bool, every: bool
+    made: Audit,
+    model: Path,
+    report_format: AuditFormat,
+    following: str,
+    *,
+    coloured: bool,
+    every: bool,
 ) -> str:
     from sonnx_ort.reporting.audit_page import audit_page
     from sonnx_ort.reporting.audit_report import audit_json, audit_junit, audit_text
@@ -363,7 +390,7 @@ def _text(
         case AuditFormat.JUNIT:
             return audit_junit(made)
         case AuditFormat.HTML:
-            return audit_page(made, model)
+            return audit_page(made, model, following)
 
 
 @command(
@@ -393,6 +420,7 @@ def repeat(
     runs: int,
     threads: int | None,
     providers: tuple[str, ...],
+    given: GivenOptions,
     **chosen: Any,
 ) -> None:
     """Run a model with many settings, and show whether the bits are the same.
@@ -407,7 +435,9 @@ def repeat(
     with _plain(model, 1, **chosen) as plain:
         all_ways = ways(plain.plain, threads or os.cpu_count() or 1, available(providers))
         found = list(repeat_runs(plain, list(all_ways), runs))
+        differs = any(each.unequal for each in found)
         if not quiet:
             say(repeat_report(found, plain, str(model)))
-    if any(each.unequal for each in found):
+            say_next(after_repeat(model, given) if differs else "")
+    if differs:
         raise typer.Exit(ExitStatus.VIOLATED)

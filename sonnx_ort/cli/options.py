@@ -24,6 +24,7 @@ from sonnx_ort.files import Transfer, refuse_inputs, same_file
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.remedies import short
 from sonnx_ort.reporting.next_steps import GivenOptions
 from sonnx_ort.value_files import read_value
 
@@ -321,6 +322,8 @@ def _words(context: typer.Context) -> GivenOptions:
                 found[each.name] = (name,)
             case list() | tuple():
                 found[each.name] = tuple(word for one in value for word in (name, str(one)))
+            case float():
+                found[each.name] = (name, short(value))
             case _:
                 found[each.name] = (name, str(value))
     return found

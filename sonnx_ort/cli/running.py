@@ -43,7 +43,7 @@ from sonnx_ort.files import (
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.reporting.next_steps import GivenOptions, command_line, file_word
+from sonnx_ort.reporting.next_steps import GivenOptions, after_reduce, command_line, file_word
 from sonnx_ort.value_files import write_values
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ def reduce(
     data: Path | None,
     force: bool,
     quiet: bool,
+    given: GivenOptions,
     **choices: Any,
 ) -> None:
     """Find a small model that still shows one thing, such as a crash or other results.
@@ -185,6 +186,7 @@ def reduce(
     Exit status 0: the model is written; 2: unusable input, or the model does not show it.
     """
     from sonnx_ort.cli.comparing import only_sample
+    from sonnx_ort.comparing.reduction import IN_A_RUN
     from sonnx_ort.comparing.reduction import reduce as reduce_model
 
     check_place(output)
@@ -196,15 +198,17 @@ def reduce(
     refuse_source(output, model, read(model).proto, force=force)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise SonnxError(f"the folder of its inputs, '{folder}', is not empty; name another file")
-    given = only_sample(model, data) | read_values(inputs)
-    reduced = reduce_model(model, given, **choices)
-    if reduced.inputs:
-        write_values(reduced.inputs, folder)
+    feeds = only_sample(model, data) | read_values(inputs)
+    reduced = reduce_model(model, feeds, **choices)
+    written = write_values(reduced.inputs, folder) if reduced.inputs else []
     with writing(output) as file:
         file.write(reduced.model.SerializeToString())
     if not quiet:
         lines = _reduced_in_words(reduced, output, folder, anonymous=choices["anonymous"])
         say("\n".join(map(printable, lines)), output)
+        files = dict(zip(reduced.inputs, written, strict=True))
+        in_run = any(each.endswith(IN_A_RUN) for each in reduced.shows)
+        say_next(after_reduce(output, files, given, choices["level"], in_run=in_run))
 
 
 def _reduced_in_words(

@@ -58,6 +58,9 @@ from sonnx_ort.runtime.session_options import FATAL, temporary_folder
 Signs = frozenset[str]
 """What a model shows, as texts; nothing if it does not show what is asked for."""
 
+IN_A_RUN = " in a run"
+"""What follows the rule that a run violates, in what a model shows."""
+
 Question = Callable[[Trial], Signs]
 """Asks what a model shows."""
 
@@ -287,7 +290,7 @@ def violations(model: bytes, feeds: Feeds, rules: Signs, choices: Mapping[str, A
     try:
         InferenceSession(model, options, **{**choices, "operators": named}).run(None, feeds)
     except ContractViolation as violation:
-        return frozenset({f"{violation.rule} in a run"} if violation.rule in rules else ())
+        return frozenset({f"{violation.rule}{IN_A_RUN}"} if violation.rule in rules else ())
     return frozenset()
 
 

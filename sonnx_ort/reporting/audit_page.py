@@ -38,8 +38,8 @@ _STATES: Mapping[Verdict, NodeState] = {
 _WORDS: Words = {**{state: str(verdict) for verdict, state in _STATES.items()}, None: "did not run"}
 
 
-def audit_page(audit: Audit, model: Path) -> str:
-    """An audit as a page in one file."""
+def audit_page(audit: Audit, model: Path, next_command: str = "") -> str:
+    """An audit as a page in one file, with the command to type next, if there is one."""
     verdict, sentence = verdict_of(audit)
     nodes = worst_first(audit.nodes)
     sections = {"Operators": _operators(audit)}
@@ -59,7 +59,7 @@ def audit_page(audit: Audit, model: Path) -> str:
         state=_STATES[verdict],
         verdict=(sentence,),
         worst=_worst(nodes),
-        next_command="",
+        next_command=next_command,
         counts=[(state, f"{audit.counts[each]:,} {each}") for each, state in _STATES.items()],
         notices=(),
         facts=facts_of(audit),

@@ -7,7 +7,7 @@ import enum
 import os
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
@@ -40,7 +40,9 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "conform": (*_DEMANDS, "contract", "select", "ignore", "data", *_INPUTS, *_LIMITS),
     "rewrite": (*_DEMANDS, "backend", "conform", "waivers", "contract"),
     "run": (*_DEMANDS, "backend", "conform", "waivers", "contract", *_INPUTS, *_LIMITS),
-    "audit": (*_DEMANDS, "contract", *_INPUTS, *_LIMITS),
+    "audit": (*_DEMANDS, "level", "contract", *_INPUTS, *_LIMITS),
+    "reduce": (*_DEMANDS, "level", "contract", "data", *_INPUTS, *_LIMITS),
+    "diff": ("level", "threads", "providers", "contract", "data", *_INPUTS, *_LIMITS),
     "certify": ("edition", "operators", "contract"),
     "verify": (),
     "explain": (),
@@ -50,6 +52,10 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 
 OF_ENFORCED = ("edition", "waivers", *_INPUTS, *_LIMITS)
 """What has to be said again of a model that is enforced; the rest stands in its metadata."""
+
+
+_FEW = 3
+"""A model of so few nodes needs no reduction."""
 
 
 class NextStep(enum.Enum):
@@ -189,6 +195,11 @@ def _of_report(report: Report) -> GivenOptions:
     }
 
 
+def after_record(model: str, record: Path) -> str:
+    """The command that takes a user on from the record of a check."""
+    return command_line("verify", file_word(model), file_word(record))
+
+
 def after_conform(output: Path, given: GivenOptions) -> str:
     """The command that takes a user on from a model that `conform` wrote."""
     return command_line("check", file_word(output), given=given)
@@ -234,6 +245,80 @@ def after_verify(model: Path, edition: Edition) -> str:
     """The command that takes a user on from an enforced model that keeps its record."""
     named = () if edition is Edition.TYPED else ("--edition", edition.value)
     return command_line("run", file_word(model), edition=named)
+
+
+def after_audit(model: Path, given: GivenOptions, level: str, nodes: int) -> str:
+    """The command that takes a user on from an audit with results outside the admitted error.
+
+    Nothing is proposed of a model of few nodes, nor of what `reduce` does not run.
+    """
+    if nodes <= _FEW or "values" in given or "providers" in given:
+        return ""
+    return _reducing(model, "--outside", {**given, "level": ("--level", level)})
+
+
+def after_difference(first: Path, second: Path, given: GivenOptions, ended: Sequence[bool]) -> str:
+    """The command that takes a user on from two models whose values differ.
+
+    An audit says whether those of the second one are right. A model whose run ended early is
+    checked. Nothing is proposed of saved runs, and of many samples.
+
+    Args:
+        first: One model.
+        second: The other one.
+        given: The options of the line before.
+        ended: Whether the run of each ended early.
+    """
+    for model, early in zip((first, second), ended, strict=True):
+        if early:
+            return command_line("check", file_word(model))
+    if {"data", "samples", "saved"} & given.keys():
+        return ""
+    return command_line("audit", file_word(second), given=given)
+
+
+def after_cause(model: Path, given: GivenOptions, nodes: int) -> str:
+    """The command that takes a user on from a model whose outputs optimizers change."""
+    if nodes <= _FEW or "threads" in given or "providers" in given:
+        return ""
+    return _reducing(model, "--differs", given)
+
+
+def after_repeat(model: Path, given: GivenOptions) -> str:
+    """The command that takes a user on from a model that does not always give the same bits."""
+    alone = given.get("threads", ())[1:] == ("1",)
+    kept = {name: words for name, words in given.items() if name != "threads" or not alone}
+    return command_line("diff", file_word(model), "--why", given=kept)
+
+
+def _reducing(model: Path, question: str, given: GivenOptions) -> str:
+    words = [file_word(model), "-o", beside(str(model), "reduced.onnx"), question]
+    return command_line("reduce", *words, given=given)
+
+
+def after_reduce(
+    output: Path, inputs: Mapping[str, Path], given: GivenOptions, level: str, *, in_run: bool
+) -> str:
+    """The command that takes a user on from a reduced model, and shows what it still shows.
+
+    Args:
+        output: The reduced model.
+        inputs: The files of its inputs, by name.
+        given: The options of the line before. What they say of inputs is of the original.
+        level: How far ONNX Runtime optimized.
+        in_run: Whether a run violates a rule that was asked for.
+    """
+    words = (word for name, path in inputs.items() for word in ("--input", f"{name}={path}"))
+    of_inputs = dict.fromkeys(("contract", "data", *_INPUTS), ())
+    kept = {**given, **of_inputs, "inputs": tuple(words), "level": ("--level", level)}
+    if "differs" in given:
+        return command_line("diff", file_word(output), "--why", given=kept)
+    if "outside" in given:
+        return command_line("audit", file_word(output), given=kept)
+    if in_run:
+        return command_line("run", file_word(output), given=kept)
+    # Whether the user's own command ends with 0 is for that to say.
+    return "" if "check" in given else command_line("check", file_word(output), given=kept)
 
 
 def next_call(report: Report) -> str:

@@ -91,6 +91,7 @@ def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
         "    Div 'the_node' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (2,), "
         "B (2,). The\n      rule: No element of B is zero.\n\n"
         "values with the same name in both: 2 equal, 0 different; 0 only in A, 0 only in B\n"
+        "next: sonnx-ort check enforced.onnx\n"
     )
 
 

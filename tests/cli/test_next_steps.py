@@ -21,7 +21,14 @@ BROADCAST = "(float[2,3] x, float[3] y) => (float[2,3] z) { [ratio] z = Div(x, y
 UNTYPED = "(float[2] x) => (float[2] z) { y = Abs(x) [root] z = Sqrt(y) }"
 MISFIT = "(float[2] x, float[3] y) => (float[?] z) { [ratio] z = Div(x, y) }"
 
+DIVIDES_LATER = """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
+    a = Abs(x) c = Div(one, a) d = Mul(c, y) z = Neg(d) }"""
+JOINED = """(float[64] x, float[64] y) => (float[64] z) <float one = {1}> {
+    a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, y) e = Tanh(d) z = Neg(e) }"""
+
 SAVED = {
+    "o.onnx": DIVIDES_LATER,
+    "j.onnx": JOINED,
     "m.onnx": DIVIDED,
     "my model's.onnx": DIVIDED,
     "-m.onnx": DIVIDED,
@@ -37,12 +44,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, graph in SAVED.items():
         onnx.save(parse(graph), name)
     Path("c.toml").write_text("[inputs.y]\nrange = [1, 9]\n", encoding="utf-8")
+    Path("c0.toml").write_text("[inputs.y]\nrange = [0, 0]\n", encoding="utf-8")
     Path("w.toml").write_text(
         '[[waiver]]\nrule = "Div.float.R1"\nnode = "ratio"\nreason = "meant"\nwho = "a board"\n'
         "until = 9999-12-31\n",
         encoding="utf-8",
     )
     np.save("y.npy", np.array([3, 5], np.int32))
+    np.save("ox.npy", np.array([3, 41], np.float32))
+    np.save("oy.npy", np.array([1, 41], np.float32))
+    onnx.save(parse(JOINED.replace("Tanh(d)", "Sin(d)")), "k.onnx")
 
 
 def steps(line: str) -> Iterator[tuple[str, str]]:
@@ -128,6 +139,32 @@ CHAINS: dict[str, Sequence[str]] = {
             "--operators Div --contract c.toml"
         ),
         "certify m.onnx --check m.enforced.json --enforced m.enforced.onnx",
+    ),
+    "result outside": (
+        "audit o.onnx --level all --input x=ox.npy --input y=oy.npy",
+        ("reduce o.onnx -o o.reduced.onnx --outside --level all --input x=ox.npy --input y=oy.npy"),
+        "audit o.reduced.onnx --level all",
+    ),
+    "bits of optimizers": (
+        "repeat j.onnx --runs 1 --threads 2 --seed 3",
+        "diff j.onnx --why --threads 2 --seed 3",
+    ),
+    "cause": (
+        "diff j.onnx --why --seed 3",
+        "reduce j.onnx -o j.reduced.onnx --differs --seed 3",
+        "diff j.reduced.onnx --why --level all",
+    ),
+    "difference": (
+        "diff j.onnx k.onnx --seed 3 --time-limit 50",
+        "audit k.onnx --seed 3 --time-limit 50",
+    ),
+    "violation": (
+        "reduce m.onnx -o m.reduced.onnx --violates Div.int.C1 --contract c0.toml",
+        "run m.reduced.onnx --input y=m.reduced.inputs/y.npy",
+    ),
+    "record of a check": (
+        "check u.onnx --record u.json --annotate u.annotated.onnx",
+        "verify u.onnx u.json",
     ),
     "unmendable": ("check x.onnx --backend compiled", "explain Div.float.R1"),
 }

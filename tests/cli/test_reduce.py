@@ -39,6 +39,7 @@ def test_model_and_its_inputs_are_written(folder: Path) -> None:
         "small.inputs: its inputs c",
         "it shows: Div.int.C1 in a run",
         "smaller models tried: 13",
+        "next: sonnx-ort run small.onnx --input c=small.inputs/c.npy",
     ]
     small = onnx.load(folder / "small.onnx")
     onnx.checker.check_model(small)

@@ -44,6 +44,7 @@ def test_ways_that_differ_are_named_with_their_values_and_optimizers(folder: Pat
         "     2       2  level all by DivMulFusion\n\n"
         "value               differs with\n"
         "'z' of Mul 'scale'  level basic, level extended, level all\n"
+        "next: sonnx-ort diff model.onnx --why --input y=y.npy --input x=x.npy\n"
     )
 
 
