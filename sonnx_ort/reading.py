@@ -50,7 +50,17 @@ def json_of(path: Path) -> Any:
     Raises:
         SonnxError: It cannot be read, is no JSON, is too deep, or has a key twice in an object.
     """
-    return parsed_json(_text(path, "JSON"), f"'{path}'")
+    return json_in(content_of(path), path)
+
+
+def json_in(content: bytes, path: Path) -> Any:
+    """The document of JSON that a file has: see `json_of`.
+
+    Args:
+        content: What was read from the file.
+        path: The file, for errors.
+    """
+    return parsed_json(_text(content, path, "JSON"), f"'{path}'")
 
 
 def parsed_json(text: str, origin: str) -> Any:
@@ -77,7 +87,7 @@ def toml_of(path: Path) -> dict[str, Any]:
     Raises:
         SonnxError: It cannot be read, is no TOML, or is too deep.
     """
-    text = _text(path, "TOML")
+    text = _text(content_of(path), path, "TOML")
     too_deep = SonnxError(f"'{path}' is nested more than {DEEPEST} levels deep")
     if any(line.count(".") > _LONGEST_KEY for line in text.splitlines()):
         raise too_deep
@@ -110,9 +120,9 @@ _LONGEST_KEY = 10_000
 """The dots in a line of TOML: for a key of very many parts its parser takes quadratic time."""
 
 
-def _text(path: Path, kind: str) -> str:
+def _text(content: bytes, path: Path, kind: str) -> str:
     try:
-        return content_of(path).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SonnxError(f"'{path}' is not {kind}: it is not in UTF-8 ({error})") from error
 

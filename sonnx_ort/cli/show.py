@@ -1,6 +1,7 @@
 """`sonnx-ort show`: an evidence record or a certificate as a page."""
 
 import datetime as dt
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,16 +68,17 @@ def show(
 
 def _page(file: Path, run: dict[str, str]) -> str:
     from sonnx_ort.checker import Malformed, read_certificate
-    from sonnx_ort.evidence.record import digest
-    from sonnx_ort.evidence.verification import read_record
-    from sonnx_ort.reading import json_of
+    from sonnx_ort.evidence.verification import record_in
+    from sonnx_ort.reading import content_of, json_in
     from sonnx_ort.reporting.record_page import certificate_page, record_page
 
-    document: Any = json_of(file)
+    content = content_of(file)
+    document: Any = json_in(content, file)
+    sha256 = hashlib.sha256(content).hexdigest()
     if isinstance(document, dict) and "obligations" in document:
         try:
-            certificate = read_certificate(file.read_bytes())
+            certificate = read_certificate(content)
         except Malformed as error:
             raise SonnxError(f"'{file}' is no certificate: {error}") from error
-        return certificate_page(certificate, file.name, digest(file), run)
-    return record_page(read_record(file), digest(file), run)
+        return certificate_page(certificate, file.name, sha256, run)
+    return record_page(record_in(document, file), sha256, run)

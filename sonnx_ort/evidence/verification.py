@@ -75,7 +75,11 @@ def read_record(path: Path) -> Record:
     Raises:
         SonnxError: It cannot be read, is not a record, or was altered.
     """
-    document = json_of(path)
+    return record_in(json_of(path), path)
+
+
+def record_in(document: _Part, path: Path) -> Record:
+    """The record that a document of JSON is; arguments and errors as for `read_record`."""
     try:
         found = _options(document)["format"]
         altered = document["serialNumber"] != serial_number(document)

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import re
+import threading
 from pathlib import Path
 
 import onnx
@@ -138,3 +140,16 @@ def test_what_cannot_be_shown_is_told(line: str, said: str) -> None:
     Path("cut.json").write_text('{"obligations": 1}', encoding="utf-8")
     assert refusal("show", *line.split()).startswith(f"sonnx-ort: {said}")
     assert not Path("p.html").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+@pytest.mark.parametrize("file", ["check.json", "c.json"])
+def test_file_is_read_once(file: str, tmp_path: Path) -> None:
+    """A pipe gives its content once."""
+    pipe = tmp_path / file
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(Path(file).read_bytes(),))
+    writer.start()
+    page = shown(str(pipe))
+    writer.join()
+    assert page == shown(file)
