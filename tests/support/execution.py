@@ -92,6 +92,11 @@ def through_kernel(
     kernel = kernel_of(operator, native)
     with np.errstate(invalid="ignore"):
         carried = [np.array(operand).astype(native.dtype) for operand in operands]
+    if OPERATORS[operator].repeated_operand is not None:
+        # A kernel has as many inputs as it says: the elements of all operands are one of them.
+        sizes = np.array([size for each in carried for size in each.shape], np.int64)
+        ranks = np.array([each.ndim for each in carried], np.int64)
+        carried = [np.concatenate([each.ravel() for each in carried]), sizes, ranks]
     result, shape = kernel(*carried, "the_node", edition.value)
     if shape.size and shape[0] < 0:
         return _violation(LOG.take(int(-shape[0])))
