@@ -46,7 +46,6 @@ FIXED = {
             "documentation/test_site.py",
             "end_to_end",
             "enforcing/test_agreement.py",
-            "enforcing/test_compiled_backend.py",
             "enforcing/test_explicit_broadcast_nodes.py",
             "enforcing/test_false_claims.py",
             "enforcing/test_python_kernels.py",
