@@ -139,7 +139,7 @@ def open_size_of(
     chosen = {
         each
         for each in remedies
-        if each.option == "assume_shapes" and each.name not in stated.shapes
+        if each.option == "assume_shapes" and each.value and each.name not in stated.shapes
     }
     if not chosen:
         return None

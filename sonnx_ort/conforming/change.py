@@ -210,6 +210,13 @@ _MOST_NODES = 10_000
 """The most nodes in place of one; an operator with a hundred axes would take more."""
 
 
+def _fixing(shapes: Sequence[Remedy]) -> Advice:
+    """Options that fix shapes, as the end of a sentence; empty for none."""
+    if not shapes:
+        return Advice()
+    return Advice("; fix ", "it" if len(shapes) == 1 else "them", ": ", listed(shapes))
+
+
 def _declared(inputs: Iterable[ir.Value]) -> Iterator[tuple[str, Sequence[object] | None]]:
     """The names of inputs, with the sizes that the model declares."""
     for each in inputs:
@@ -294,8 +301,15 @@ class NodeEdit:
         """
         shape = self.facts.shape(value)
         if shape is None or self.facts.depends_on_scalar_inputs(value):
-            raise NoChangeError(f"the rank of '{value.name}' is not known")
+            raise NoChangeError(
+                f"the rank of '{value.name}' is not known", self._fixing_scalars(value)
+            )
         return shape
+
+    def _fixing_scalars(self, value: ir.Value) -> Advice:
+        """The options that hold inputs to what they are declared as, scalars; empty for none."""
+        scalars = self.facts.scalars_affecting(value)
+        return _fixing([Remedy("assume_shapes", (), str(each.name)) for each in scalars])
 
     def sizes(self, value: ir.Value) -> tuple[int, ...]:
         """The certain sizes of a value.
@@ -312,10 +326,7 @@ class NodeEdit:
 
     def fixing_sizes(self, *values: ir.Value) -> Advice:
         """The options that fix the sizes of values, as the end of a sentence; empty for none."""
-        shapes = self.stated.fixing_shapes(_declared(self.facts.inputs_affecting(values)))
-        if not shapes:
-            return Advice()
-        return Advice("; fix ", "it" if len(shapes) == 1 else "them", ": ", listed(shapes))
+        return _fixing(self.stated.fixing_shapes(_declared(self.facts.inputs_affecting(values))))
 
     def fixing_elements(self, *values: ir.Value) -> Advice:
         """The options that fix the elements of values, as the end of a sentence; empty for none.

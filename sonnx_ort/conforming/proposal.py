@@ -163,7 +163,8 @@ def _without_needless(
 def _statement(remedy: Remedy, rounding: str) -> str:
     match remedy.option:
         case "assume_shapes":
-            return f"states that {remedy.name} is of shape {remedy.value} in every run"
+            shape = f"of shape {remedy.value}" if remedy.value else "a scalar"
+            return f"states that {remedy.name} is {shape} in every run"
         case "assume":
             return f"states that {remedy.name} is {remedy.value} in every run"
         case "unroll":

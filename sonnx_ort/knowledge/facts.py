@@ -110,9 +110,14 @@ def is_declared_scalar(value: ir.Value) -> bool:
     return value.is_graph_input() and value.shape is not None and len(value.shape) == 0
 
 
+def scalars_in(inputs: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
+    """The graph inputs that are declared as scalars, and of which another rank would matter."""
+    return tuple(v for v in inputs if is_declared_scalar(v) and not _is_control_only(v))
+
+
 def has_scalars(inputs: Iterable[ir.Value]) -> bool:
-    """Whether a graph input is declared as a scalar, and another rank would matter."""
-    return any(is_declared_scalar(value) and not _is_control_only(value) for value in inputs)
+    """Whether there is a graph input that is declared as a scalar, as `scalars_in` gives them."""
+    return bool(scalars_in(inputs))
 
 
 def is_control_input(node: ir.Node, index: int) -> bool:
@@ -299,6 +304,10 @@ class Facts:
     def collected(self) -> Declarations:
         """What ONNX Runtime knows of the scan outputs of Loop bodies; see `Inference.collected`."""
         return self._inference.collected()
+
+    def scalars_affecting(self, value: ir.Value) -> tuple[ir.Value, ...]:
+        """The inputs that are declared as scalars, and that a value depends on."""
+        return scalars_in(self._provenance.inputs_affecting([value]))
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""

@@ -132,6 +132,23 @@ def test_number_that_a_contract_fixes_is_proposed_and_can_be_assumed(tmp_path: P
     assert [node.op_type for node in made.model.graph.node if node.op_type != "Equal"] == ["Abs"]
 
 
+def test_inputs_of_declared_scalars_are_held_to_that() -> None:
+    """ONNX Runtime takes any shape for them."""
+    model = parse(
+        "(float[3] x, float low, float high) => (float[3] y) { h = Add(x, low) y = Mul(h, high) }"
+    )
+    found = sonnx_ort.conform(model, propose=True, measure=False).proposal
+    assert found is not None
+    assert [each.in_command for each in found.remedies] == [
+        "--assume-shape low=", "--assume-shape high=",
+    ]  # fmt: skip
+    assert found.statements == (
+        "states that low is a scalar in every run",
+        "states that high is a scalar in every run",
+    )
+    assert (found.remaining, found.open_size) == ((), None)
+
+
 def test_what_rounds_is_measured() -> None:
     found = sonnx_ort.conform(parse(SHARES), propose=True).proposal
     assert found is not None
