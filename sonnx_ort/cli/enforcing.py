@@ -313,11 +313,12 @@ def conform(
             written = not (strict and conformed.remaining)
             done = "written" if written else "not written"
             say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
-            if not (conformed.remaining or is_stream(output)):
-                say_next(after_conform(output, given))
         if conformed.proposal is not None:
             say(f"\n{proposal_report(conformed.proposal)}", output)
             say_next(conform_again(model, given, conformed.proposal.remedies), output)
+        elif not conformed.remaining and not is_stream(output or Path()):
+            changed = bool(conformed.changes)
+            say_next(after_conform(model, output, given, changed=changed))
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
 

@@ -200,8 +200,17 @@ def after_record(model: str, record: Path) -> str:
     return command_line("verify", file_word(model), file_word(record))
 
 
-def after_conform(output: Path, given: GivenOptions) -> str:
-    """The command that takes a user on from a model that `conform` wrote."""
+def after_conform(model: Path, output: Path | None, given: GivenOptions, *, changed: bool) -> str:
+    """The command that takes a user on from a model that `conform` brought into the profile.
+
+    Args:
+        model: The file of the original.
+        output: The file that was written; None if changes were only shown.
+        given: The options of the line before.
+        changed: Whether there was something to change.
+    """
+    if output is None:
+        return conform_again(model, given, ()) if changed else ""
     return command_line("check", file_word(output), given=given)
 
 

@@ -46,6 +46,7 @@ def test_diff_lists_every_change_and_writes_nothing(folder: Path) -> None:
         "  Slice 'cut': name every axis and every step\n"
         "  Softmax 'share': count the axis from the front\n"
         f"\n{COUNTED}"
+        "next: sonnx-ort conform model.onnx -o model.conforming.onnx --operators Slice,Softmax\n"
     )
     assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "x.npy"]
 

@@ -162,6 +162,16 @@ CHAINS: dict[str, Sequence[str]] = {
         "reduce m.onnx -o m.reduced.onnx --violates Div.int.C1 --contract c0.toml",
         "run m.reduced.onnx --input y=m.reduced.inputs/y.npy",
     ),
+    "nothing fixes it": ("conform x.onnx -o x.conforming.onnx",),
+    "changes that are shown": (
+        "conform u.onnx --diff --ignore GR4 --no-measure",
+        "conform u.onnx -o u.conforming.onnx --no-measure --ignore GR4",
+        "check u.conforming.onnx --ignore GR4",
+        "rewrite u.conforming.onnx -o u.conforming.enforced.onnx --record u.conforming.record.json",
+        "verify u.conforming.enforced.onnx u.conforming.record.json",
+        "run u.conforming.enforced.onnx",
+        "audit u.conforming.enforced.onnx",
+    ),
     "record of a check": (
         "check u.onnx --record u.json --annotate u.annotated.onnx",
         "verify u.onnx u.json",
