@@ -46,9 +46,8 @@ class AxisCount:
                 self._total += len(shapes[value])
         if self._total > MOST_AXES:
             raise InvalidModel(
-                f"{in_words(node)}: the results of the model's nodes, up to its own, can have "
-                f"more than {MOST_AXES} axes in all, which shape inference lists one by one; "
-                "compute with fewer axes"
+                f"{in_words(node)}: the results of the nodes up to this one can have more than "
+                f"{MOST_AXES} axes in all, which shape inference lists; compute with fewer axes"
             )
 
 

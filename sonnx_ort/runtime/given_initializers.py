@@ -114,8 +114,8 @@ class AddedInitializers:
         for name in names:
             if self._has(name):
                 raise SonnxError(
-                    f"the session options replace '{name}' of the model (add_initializer), and "
-                    "the proofs are of the model's own elements; put the new ones into the "
+                    f"the session options replace '{name}' of the model (add_initializer), but "
+                    "the proofs are of the model's own elements. Put the new ones into the "
                     "model, or make it an input of the graph"
                 )
 

@@ -262,8 +262,8 @@ FILLED = "v = ConstantOfShape<value = int64[1] {1}>(n) y = ConstantOfShape(v)"
 FROM = "(int64[1, 1] v0) => (int64[] y)"
 
 TOO_MANY = (
-    "{}: the results of the model's nodes, up to its own, can have more than 524288 axes in all, "
-    "which shape inference lists one by one; compute with fewer axes\n"
+    "{}: the results of the nodes up to this one can have more than 524288 axes in all, which "
+    "shape inference lists; compute with fewer axes\n"
 )
 TOO_LONG = (
     "{} '(output y)': its operand '{}' has {} elements, one for each axis, at which shape "

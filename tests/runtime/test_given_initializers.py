@@ -61,8 +61,8 @@ def replacing(name: str) -> ort.SessionOptions:
 
 def message(name: str) -> str:
     return (
-        f"the session options replace '{name}' of the model (add_initializer), and the proofs are "
-        "of the model's own elements; put the new ones into the model, or make it an input of "
+        f"the session options replace '{name}' of the model (add_initializer), but the proofs are "
+        "of the model's own elements. Put the new ones into the model, or make it an input of "
         "the graph"
     )
 
