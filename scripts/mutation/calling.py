@@ -16,8 +16,8 @@ from environment import ROOT
 SURVIVED, ENDLESS = 0, -14
 """The status of a mutant that no test fails on, and of one that SIGALRM has ended."""
 
-_INTERRUPTED = 130
-"""The status of what the user has ended."""
+_INTERRUPTED, _NO_TIME = 130, 9
+"""The status of what the user has ended, and where the time is over before any mutant."""
 
 _PYTEST = (
     *("-m", "pytest", "-q", "-x", "-m", "not thorough and not models", "-p", "no:xdist"),
@@ -71,6 +71,9 @@ def statuses(
             return _pytest([trials, *options, *tests], left)
 
         done = call(absolute, alone=False)
+        if done == _NO_TIME:
+            print("There was no time to run the tests without a mutant.")
+            return {}
         if done not in {0, _INTERRUPTED} or not results.is_file():
             return None
         found = {}

@@ -34,7 +34,7 @@ _AGAIN = 30
 """So many of the tests that failed last are run first."""
 
 _LONGEST = 3600
-_TESTS_FAIL, _NOT_PUT_IN, _BROKEN = 3, 4, 70
+_TESTS_FAIL, _NOT_PUT_IN, _NO_TIME, _BROKEN = 3, 4, 9, 70
 
 
 @dataclass(slots=True)
@@ -220,7 +220,10 @@ def _reach(
         told.write_text(json.dumps([reaching, seconds]), "utf-8")
         return _TESTS_FAIL if session.testsfailed else 0
 
-    if (status := forked(act, trials.left(_LONGEST))) != 0:
+    status = forked(act, trials.left(_LONGEST))
+    if status == -signal.SIGALRM and time.monotonic() > trials.until:
+        pytest.exit("There is no time to run the tests without a mutant.", returncode=_NO_TIME)
+    if status != 0:
         pytest.exit("The tests fail without a mutant.", returncode=max(status, 1))
     reaching, seconds = json.loads(told.read_text("utf-8"))
     return reaching, seconds

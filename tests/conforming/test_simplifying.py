@@ -8,7 +8,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.conforming.simplifying import simplify
+from sonnx_ort.conforming.simplifying import remove_dead_nodes, remove_dropouts, simplify
+from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames
 from support.conformed import conformed, random, require_same_bits
 from support.graphs import operators, parse
@@ -126,6 +127,27 @@ def test_constants_of_the_same_bits_and_other_shapes_are_not_merged() -> None:
     )
     simplify(model, (), ValueNames(model))
     assert [node.inputs[0].name for node in model.graph if node.op_type == "Neg"] == ["a", "b"]
+
+
+def test_dead_nodes_that_are_kept_stay_with_what_they_read() -> None:
+    text = """(float[2] x) => (float[2] z) {
+        a = Abs(x) [kept] b = Neg(a) c = Abs(x) [dead] d = Neg(c) z = Relu(x)
+    }"""
+    model = ir.from_proto(parse(text))
+    kept = {node for node in model.graph if node.name == "kept"}
+    remove_dead_nodes(model.graph, kept)
+    assert [node.outputs[0].name for node in model.graph] == ["a", "b", "z"]
+    remove_dead_nodes(model.graph)
+    assert [node.outputs[0].name for node in model.graph] == ["z"]
+
+
+def test_dropout_is_removed_behind_one_that_stays() -> None:
+    text = """(float[2] x) => (float[2] z, bool[2] m) {
+        a, m = Dropout(x) b, n = Dropout(a) c = Dropout(b) z = Relu(c)
+    }"""
+    model = ir.from_proto(parse(text))
+    remove_dropouts(model, Facts(model))
+    assert [node.op_type for node in model.graph] == ["Dropout", "Relu"]
 
 
 def test_changes_tell_of_the_added_nodes_that_are_left() -> None:

@@ -80,6 +80,14 @@ def test_rules_that_runs_decide_are_a_table() -> None:
     ]
 
 
+def test_sentence_of_a_rule_is_cut_to_the_width() -> None:
+    text = "(float[n,m] x, int64[k] s, int64[l] e) => (float[?,?] z) { z = Slice(x, s, e) }"
+    lines = overview(sonnx_ort.check(parse(text), operators="Slice"), "m.onnx").splitlines()
+    (cut,) = [line for line in lines if "Slice.C2" in line]
+    assert cut.endswith(" in the direction of the ...")
+    assert len(cut) <= WIDTH
+
+
 def test_rules_on_graphs_come_behind_those_on_operators() -> None:
     report = sonnx_ort.check(parse(MANY), operators="profile")
     subjects = [alike[0].rule.id.startswith("G") for alike in causes(report.violations)]
