@@ -10,7 +10,7 @@ from ages import RECORDS, digests
 from mutation.rooms import TESTS, by_room, place_of
 
 _COLUMNS = (
-    *("room", "tests", "files as they were tried", "their mutants", "tried", "killed"),
+    *("room", "tests", "files counted", "their mutants", "tried", "killed"),
     *("without an end", "equivalent", "survived"),
 )
 _COUNTS = ("killed", "timeouts", "equivalent")
@@ -24,7 +24,8 @@ def table(record: Path = RECORDS / "mutants.json") -> str:
     for room, files in sorted(by_room(now).items()):
         entries = [known[f] for f in files if known.get(f, {}).get("source") == now[f]]
         tests = ", ".join(f"`{test}`" for test in TESTS[room])
-        cells = [f"{len(entries)} of {len(files)}", *map("{:,}".format, counts(entries).values())]
+        numbers = [f"{count:,}" if entries else "-" for count in counts(entries).values()]
+        cells = [f"{len(entries)} of {len(files)}", *numbers]
         rows.append(f"| `{room}` | {tests} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
