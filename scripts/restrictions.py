@@ -7,20 +7,20 @@ indexes start at 0 here and at 1 there.
 
 The bundled models are built with this, and the tests hold the backends to it. Rules on elements of
 element-wise operators are those of `oracle.domains`, told a second time; those of other operators
-are the profile's own.
+are `statements`. Which rules there are is asked of the profile, and not what they decide.
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from statements import NEWEST, SHOWN, kept_by
 
 from sonnx_ort.oracle import Undefined, elementwise, meaning
 from sonnx_ort.oracle.domains import Domain, ElementRule, domain, smallest_by_minus_one
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, exact_elements
-from sonnx_ort.profile import rule as profile
 from sonnx_ort.profile.catalog import OPERATORS as PROFILED
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -55,9 +55,6 @@ Compare their results by value. The oracle considers 0 larger than -0, as IEEE 7
 
 OPERATORS = elementwise.OPERATORS | _COMPUTED
 """The operators that have an `outcome`."""
-
-NEWEST = 1 << 10
-"""A version in which all operators have their newest meaning, and rules without an end bind."""
 
 
 def outcome(  # noqa: PLR0913 - what a node has
@@ -112,8 +109,7 @@ def violation(  # noqa: PLR0913 - what a node has
     """
     if operator in _COMPUTED:
         decided = decided_in_run(operator, operands, element_type, edition, attributes)
-        found = ((rule, broken) for rule, broken in decided if broken is not None)
-        return next((Violation(rule.id, b.index, b.values) for rule, b in found), None)
+        return next((broken for _, broken in decided if broken is not None), None)
     elementwise.computation(operator, element_type, edition, attributes)
     present = [operand for operand in operands if operand is not None]
     if len({operand.shape for operand in present}) > 1:
@@ -137,18 +133,36 @@ def decided_in_run(  # noqa: PLR0913 - what a node has
     attributes: Attributes,
     *,
     version: int = NEWEST,
-) -> Iterator[tuple[profile.Rule, profile.Violation | None]]:
-    """Decide the rules that a run decides, in their order, as the profile does.
+) -> Iterator[tuple[str, Violation | None]]:
+    """Decide the rules that a run decides, in their order.
 
     What follows a broken rule may raise an error. The arguments are those of `outcome`, and the
     version of the standard operators.
     """
     names = PROFILED[operator].operand_names(len(operands))
     given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
-    said = {**attributes, profile.VERSION: version}
     for rule in PROFILED[operator].rules(edition, element_type.family):
         if rule.in_run and rule.binds_version(version):
-            yield rule, rule.of_node(said).violation(tuple(given), tuple(given.values()))
+            own = {n: o for n, o in given.items() if rule.operands is None or n in rule.operands}
+            yield rule.id, stated_violation(rule.id, own, {**attributes, "version": version})
+
+
+def stated_violation(
+    rule: str, given: Mapping[str, Array], attributes: Attributes
+) -> Violation | None:
+    """The violation of a rule by its operands, by name, as `statements` has it."""
+    kept = kept_by(rule, given, attributes)
+    if np.all(kept):
+        return None
+    if isinstance(kept, bool):
+        return Violation(rule)
+    index = tuple(int(place) for place in np.argwhere(~kept)[0])
+    shown = [*given.values()][SHOWN.get(rule, slice(None))]
+    whole = [o.ndim == kept.ndim and o.size >= kept.size for o in shown]
+    values = tuple(
+        _plain(o[index] if w else o.ravel()[0]) for o, w in zip(shown, whole, strict=True)
+    )
+    return Violation(rule, index, values)
 
 
 @dataclass(frozen=True, slots=True)

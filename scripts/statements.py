@@ -22,11 +22,11 @@ Statement = Callable[[Given, Attributes], Any]
 """Whether operands keep a rule; of a rule on elements for each of them."""
 
 _INT32 = -(1 << 31), (1 << 31) - 1
-_VECTORS = ("starts", "ends", "axes", "steps")
 
-SHOWN: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("Slice.R6", "Slice.R8", "Slice.C2"), _VECTORS),
-    "Clip.float.C3": ("input",),
+SHOWN: Mapping[str, slice] = {
+    **dict.fromkeys(("Slice.R6", "Slice.R8", "Slice.C2"), slice(1, None)),
+    **dict.fromkeys(("Squeeze.A.C2", "Reshape.allowzero.C3"), slice(1, None)),
+    "Clip.float.C3": slice(1),
 }
 """The operands whose elements a violation shows, where these are not all of the rule's."""
 
@@ -89,7 +89,7 @@ def _exact_power(given: Given, _: Attributes) -> Any:
         if abs(base) > 1 and exponent > 64:
             return False
         power = base ** (exponent if abs(base) > 1 else min(exponent, 2 + exponent % 2))
-        return int(lower) <= power <= int(upper)
+        return bool(int(lower) <= power <= int(upper))
 
     return _each(kept, x, y)
 
@@ -164,18 +164,20 @@ def _difference_fits(given: Given, _: Attributes) -> Any:
     return kept
 
 
-def _inferable(given: Given, attributes: Attributes) -> bool:
-    sizes = given["S"].ravel().tolist()
-    if -1 not in sizes:
-        return True
-    return 0 not in sizes if attributes.get("allowzero") == 1 else given["X"].size > 0
+def _inferable(given: Given, attributes: Attributes) -> Any:
+    """Whether each entry is another size than -1, or one that follows from the others."""
+    sizes = given["S"]
+    empty = 0 in sizes if attributes.get("allowzero") == 1 else given["X"].size == 0
+    return (sizes != -1) | (not empty)
 
 
-def _named_once(given: Given, attributes: Attributes) -> bool:
+def _named_once(given: Given, attributes: Attributes) -> Any:
+    """Whether each entry names another axis than those before it."""
     x, *others = given.values()
     axes = others[0].ravel().tolist() if others else [*attributes.get("axes", ())]
     places = [axis + x.ndim if axis < 0 else axis for axis in axes]
-    return len(set(places)) == len(places)
+    kept = [place not in places[:entry] for entry, place in enumerate(places)]
+    return np.array(kept, bool) if others else all(kept)
 
 
 def _equal_but_on_axis(given: Given, attributes: Attributes) -> bool:
@@ -216,7 +218,7 @@ def _no_window_steps_over(given: Given, attributes: Attributes) -> bool:
 
 def _groups(given: Given, attributes: Attributes) -> bool:
     group = attributes.get("group", 1)
-    return group == 1 or given["X"].shape[1] == group
+    return bool(group == 1 or given["X"].shape[1] == group)
 
 
 def _channels(given: Given, attributes: Attributes) -> bool:
@@ -251,7 +253,7 @@ def _zero_where_padded(given: Given, attributes: Attributes) -> Any:
 
 
 def _whole_kernel(given: Given, _: Attributes) -> bool:
-    return min(given["W"].shape[2], given["W"].shape[3]) >= 1
+    return bool(min(given["W"].shape[2], given["W"].shape[3]) >= 1)
 
 
 def _of_convolutions(operator: str) -> dict[str, Statement]:
@@ -328,8 +330,114 @@ IN_RUNS: Mapping[str, Statement] = {
 """Whether operands keep each rule that runs decide, but for those on equal shapes and Broadcast."""
 
 
-def kept_by(rule: str, given: Given, attributes: Attributes) -> Array:
-    """Whether operands of a rule keep it, for all of them or for each element.
+def _given(*names: str) -> Statement:
+    return lambda given, said: all(name in given or name in said for name in names)
+
+
+def _absent(name: str) -> Statement:
+    return lambda _, said: name not in said
+
+
+def _one_of(name: str, values: Sequence[Any], assumed: Any) -> Statement:
+    return lambda _, said: said.get(name, assumed) in values
+
+
+def _stands(name: str, value: Any) -> Statement:
+    return lambda _, said: name in said and said[name] == value
+
+
+def _above(name: str, least: float, assumed: Any) -> Statement:
+    return lambda _, said: bool(said.get(name, assumed) > least)
+
+
+def _numbers(name: str, count: int, least: int) -> Statement:
+    """An attribute that is left out, or so many integers that are at least a number."""
+
+    def kept(_: Given, said: Attributes) -> bool:
+        found = said.get(name, (least,) * count)
+        if not isinstance(found, tuple) or len(found) != count:
+            return False
+        return all(isinstance(number, int) and number >= least for number in found)
+
+    return kept
+
+
+def _of_kernels(operator: str) -> dict[str, Statement]:
+    return {
+        f"{operator}.strides": _numbers("strides", 2, 1),
+        f"{operator}.dilations": _numbers("dilations", 2, 1),
+        f"{operator}.pads": _numbers("pads", 4, 0),
+    }
+
+
+def _activations(_: Given, said: Attributes) -> bool:
+    given = said.get("activations") or ()
+    parts = [given[:3], given[3:]] if len(given) == 6 else [given]
+    return all(part in (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh")) for part in parts)
+
+
+_FRONT = _above("axis", -1, 0)
+
+BY_NODE: Mapping[str, Statement] = {
+    "LeakyRelu.R1": _given("alpha"),
+    "BatchNormalization.R1": _one_of("training_mode", (0,), 0),
+    "BatchNormalization.C1": _above("epsilon", 0, 1e-5),
+    "Clip.min.C2": lambda _, said: not math.isnan(said.get("min", 0)),
+    "Clip.max.C2": lambda _, said: not math.isnan(said.get("max", 0)),
+    "Slice.R1": _given("axes"),
+    "Slice.R3": _given("steps"),
+    "ArgMax.R4": _FRONT,
+    "ArgMax.keepdims.C1": _one_of("keepdims", (0, 1), 1),
+    "ArgMax.select_last_index.C1": _one_of("select_last_index", (0, 1), 0),
+    "Softmax.R3": _given("axis"),
+    "Softmax.R4": _FRONT,
+    "QuantizeLinear.R1": _one_of("axis", (1,), 1),
+    "QuantizeLinear.R2": _one_of("block_size", (0,), 0),
+    "QuantizeLinear.R3": _one_of("output_dtype", (0,), 0),
+    "QuantizeLinear.R4": _one_of("precision", (0,), 0),
+    "QuantizeLinear.given": _given("y_zero_point"),
+    "DequantizeLinear.R1": _one_of("axis", (1,), 1),
+    "DequantizeLinear.R2": _one_of("block_size", (0,), 0),
+    "DequantizeLinear.R3": _one_of("output_dtype", (0,), 0),
+    "Concat.R1": _FRONT,
+    "Reshape.S": _given("S"),
+    "Reshape.allowzero.C1": _one_of("allowzero", (0, 1), 0),
+    "Squeeze.A": _given("A"),
+    "Squeeze.axes": _given("axes"),
+    "Squeeze.axes.names": lambda _, said: len(said.get("axes", (0,))) > 0,
+    "Constant.R1": _given("value"),
+    **_of_kernels("Conv"),
+    "Conv.R2": _stands("auto_pad", "NOTSET"),
+    "Conv.group": _above("group", 0, 1),
+    **_of_kernels("ConvInteger"),
+    "ConvInteger.R2": _stands("auto_pad", "NOTSET"),
+    "ConvInteger.group": _above("group", 0, 1),
+    **_of_kernels("MaxPool"),
+    "MaxPool.R2": _given("auto_pad", "kernel_shape", "pads", "strides"),
+    "MaxPool.R2.storage_order": _given("storage_order"),
+    "MaxPool.R2.dilations": _given("ceil_mode", "dilations"),
+    "MaxPool.R3": _one_of("auto_pad", ("NOTSET",), "NOTSET"),
+    "MaxPool.R4": _one_of("ceil_mode", (0,), 0),
+    "MaxPool.R5": _one_of("storage_order", (0,), 0),
+    "MaxPool.kernel_shape": _numbers("kernel_shape", 2, 1),
+    "Gemm.R2.alpha": _one_of("alpha", (1,), 1),
+    "Gemm.R2.beta": _one_of("beta", (1,), 1),
+    "Gemm.R2.transA": _one_of("transA", (0,), 0),
+    "Gemm.R2.transB": _one_of("transB", (0,), 0),
+    "Gemm.R4": _given("C"),
+    **{f"LSTM.{n}": _given(n) for n in ("B", "sequence_lens", "initial_h", "initial_c", "P")},
+    "LSTM.activations": _activations,
+    "LSTM.input_forget": _stands("input_forget", 0),
+    "LSTM.layout": _stands("layout", 0),
+    "LSTM.clip": _absent("clip"),
+    "LSTM.hidden_size": _above("hidden_size", 0, 0),
+    "LSTM.direction": _one_of("direction", ("forward", "reverse", "bidirectional"), "forward"),
+}
+"""Whether a node keeps each rule that its attributes decide, or the inputs that it has."""
+
+
+def kept_by(rule: str, given: Given, attributes: Attributes) -> bool | Array:
+    """Whether operands of a rule keep it: all of them, or for each element that is told of.
 
     Where an operand has too few axes to be told of, nothing is as the rule demands.
 
@@ -339,6 +447,22 @@ def kept_by(rule: str, given: Given, attributes: Attributes) -> Array:
         attributes: What the attributes of the node say, and the "version" of standard operators.
     """
     try:
-        return np.asarray(IN_RUNS[rule](given, attributes), bool)
+        kept: bool | Array = IN_RUNS[rule](given, attributes)
     except IndexError:
-        return np.asarray(False)
+        return False
+    return kept
+
+
+def kept_by_node(rule: str, inputs: Mapping[str, Any], attributes: Attributes) -> bool:
+    """Whether a node keeps a rule, whatever its operands are.
+
+    Args:
+        rule: The id of the rule.
+        inputs: The inputs that are given, by name, whatever stands for them.
+        attributes: What its attributes say: numbers, texts and tuples; None for something else.
+    """
+    try:
+        return bool(BY_NODE[rule](inputs, attributes))
+    except TypeError:
+        # It is no number.
+        return False

@@ -127,7 +127,7 @@ class _ExactNode(OpRun):
     def _meant(
         self, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
     ) -> tuple[Array, ...]:
-        """The outputs by the oracle's `meaning`, which knows no rules: those are the profile's."""
+        """The outputs by the oracle's `meaning`, which knows no rules."""
         operator = self.onnx_node.op_type
         operands = [None if each is None else np.asarray(each) for each in inputs]
         read = {name: _read(value) for name, value in attributes.items()}
@@ -136,10 +136,9 @@ class _ExactNode(OpRun):
         # Without operands no run breaks a rule.
         for operand in [each for each in operands if each is not None][:1]:
             asked = operator, operands, element_type_of(operand), self.edition, values
-            for rule, found in restrictions.decided_in_run(*asked, version=version):
+            for _, found in restrictions.decided_in_run(*asked, version=version):
                 if found is not None:
-                    violation = restrictions.Violation(rule.id, found.index, found.values)
-                    raise self._broken(violation, operator, operands)
+                    raise self._broken(found, operator, operands)
         results = oracle.meaning(operator, version, read, operands, self.edition)
         if not isinstance(results, tuple):
             raise TypeError(f"{operator} '{self.onnx_node.name}': {results.reason}")

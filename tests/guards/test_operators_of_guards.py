@@ -8,7 +8,6 @@ import numpy as np
 import onnx
 import pytest
 from certificates.test_guards import GUARDED, with_inferred_result
-from guards.test_guards import examples, is_of
 
 import sonnx_ort
 from sonnx_ort.checker.facts import Expressions, Tree
@@ -26,6 +25,7 @@ from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
 from support.derived import alone
 from support.operator_cases import OPERATOR_CASES
+from support.varied_operands import examples, is_of
 
 DECISIONS = frozenset({"Identity", "If", "Loop", "Reshape", "Where"})
 """What makes a failure of a flag, and hides the shape of a value from ONNX Runtime."""

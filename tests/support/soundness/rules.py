@@ -1,4 +1,4 @@
-"""Which rules operands break: those on elements of element-wise operators, by the exact oracle."""
+"""Which rules operands break, by the exact oracle and by plain statements of the rules."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from restrictions import NEWEST, Violation, decided_in_run, outcome, violation
 from restrictions import OPERATORS as WITH_OUTCOMES
+from statements import kept_by_node
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import SameNumericType
-from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.terms.operand import Operand
+from sonnx_ort.profile.rule import Rule, Subject
 from support.soundness.arrays import Array
 from support.soundness.leaves import Abandoned
 
@@ -39,14 +39,11 @@ def broken_by_node(
         inputs: What stands for its inputs, None for those that are left out.
         attributes: What its attributes say.
     """
-    found = RULES[rule]
-    if found.requirement.subject is not Subject.ATTRIBUTES:
+    if RULES[rule].requirement.subject is not Subject.ATTRIBUTES:
         return None
     names = OPERATORS[rule.partition(".")[0]].operand_names(len(inputs))
-    given = [n for n, each in zip(names, inputs, strict=False) if each is not None]
-    operands = [Operand(name, name, "input") for name in given]
-    judgement, _ = found.of_node(as_tuples(attributes)).judge(given, operands)
-    return judgement.status is Status.VIOLATED
+    given = {n: each for n, each in zip(names, inputs, strict=False) if each is not None}
+    return not kept_by_node(rule, given, as_tuples(attributes))
 
 
 def as_tuples(attributes: Attributes) -> Attributes:
@@ -106,7 +103,7 @@ def decided_rules(
     else:
         asked = type_of(operator, places), Edition(edition), as_tuples(attributes)
         found = decided_in_run(operator, places, *asked, version=version)
-        in_run, complete = ((rule.id, each is not None) for rule, each in found), False
+        in_run, complete = ((rule, each is not None) for rule, each in found), False
     for rule, is_broken in in_run:
         decided[rule] = is_broken
         if is_broken and not complete:
@@ -136,9 +133,9 @@ def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> 
     asked = type_of(operator, places), Edition.TYPED, as_tuples(attributes)
     for each, found in decided_in_run(operator, given, *asked):
         # Where an operand has another rank, nothing is as demanded that speaks of its axes.
-        if found is not None and each.id in {rule, *_RANKS}:
+        if found is not None and each in {rule, *_RANKS}:
             return True
-        if each.id == rule:
+        if each == rule:
             break
     return False
 
