@@ -11,6 +11,7 @@ from typing import Any
 
 import checks
 import pytest
+import trusted
 import typer
 from environment import PYTHONS
 from fuzzing.extremes import extremes
@@ -312,6 +313,27 @@ STATED = [
 @pytest.mark.parametrize(("page", "said"), STATED)
 def test_page_says_what_follows(page: str, said: str) -> None:
     assert said in " ".join((REPOSITORY / page).read_text("utf-8").split())
+
+
+def test_pages_say_how_many_lines_have_to_be_trusted() -> None:
+    alone, both, checked = (trusted.measured(what) for what in trusted.LOADED)
+    rows = {
+        "a certificate of one model": alone,
+        "a certificate of an enforced model": both,
+        "without a certificate, a check that is proved": checked,
+    }
+    for what, size in rows.items():
+        lines, code = round(size.lines, -2), round(size.code, -2)
+        row = f"| {what} | {size.files} | {lines:,} | {code:,} |"
+        test_page_says_what_follows("docs/certificates.md", row)
+    test_page_says_what_follows(
+        "README.md", f"rests on some {round(alone.lines, -2):,} lines of Python"
+    )
+    test_page_says_what_follows(
+        "docs/qualification/safety_manual.md",
+        f"rests on some {round(checked.lines, -2):,} lines of Python, and with a certificate of "
+        f"both models on {round(both.lines, -2):,}:",
+    )
 
 
 PAGES = [

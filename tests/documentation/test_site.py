@@ -101,20 +101,6 @@ def cells(row: str) -> int:
     return len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row)))
 
 
-def test_readme_says_how_long_the_rules_of_proofs_are():
-    files = [
-        file
-        for room in ("kernel", "terms")
-        for file in (REPOSITORY / "sonnx_ort" / room).glob("*.py")
-    ]
-    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
-    (stated,) = re.findall(
-        r"some ([\d,]+)\s+lines that an assessor has to read",
-        (REPOSITORY / "README.md").read_text(encoding="utf-8"),
-    )
-    assert int(stated.replace(",", "")) == round(lines, -2)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
 def test_links_of_the_site_lead_to_files_of_the_site(page):
     text = page.read_text(encoding="utf-8")
