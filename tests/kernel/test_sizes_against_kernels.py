@@ -20,6 +20,7 @@ import pytest
 from sonnx_ort.kernel.sizes import END_OF_ALL, equal_parts, reach, selected
 from support.child import run_python
 from support.sessions import on_one_thread
+from support.soundness.leaves import places
 
 Cut = tuple[int, int, int, int]
 """The size of an axis, the start, the end and the step."""
@@ -115,6 +116,12 @@ def _runs_of_parts() -> Iterator[list[int] | None]:
 def test_slice_selects_what_the_kernel_selects() -> None:
     results = dict(zip(_cuts(), _results("cuts"), strict=True))
     told = {cut: [*selected(*cut)] for cut in results if not _is_open(cut)}
+    assert told == {cut: results[cut] for cut in told}
+
+
+def test_slice_of_the_soundness_tests_selects_what_the_kernel_selects() -> None:
+    results = dict(zip(_cuts(), _results("cuts"), strict=True))
+    told = {cut: places(*cut) for cut in results if not _is_open(cut)}
     assert told == {cut: results[cut] for cut in told}
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.kernel.sizes import selected
 from support.soundness.arrays import Array
 
 LARGEST = 2_000
@@ -87,8 +86,25 @@ def _cut(
     by = np.ones(starts.size, np.int64) if steps is None else steps
     cuts = zip(named.tolist(), starts.tolist(), ends.tolist(), by.tolist(), strict=True)
     for axis, *numbers in cuts:
-        data = np.take(data, selected(data.shape[axis], *numbers), axis)
+        data = np.take(data, places(data.shape[axis], *numbers), axis)
     return data
+
+
+def places(size: int, start: int, end: int, step: int) -> list[int]:
+    """The indices that a Slice selects on an axis, walked one by one.
+
+    ONNX, Slice, "starts" and "ends": negative numbers are added to the size; then a start is moved
+    to [0, size], an end to [0, size], and in negative steps to [0, size - 1] and [-1, size - 1].
+    """
+    first, last = (place + size if place < 0 else place for place in (start, end))
+    down = step < 0
+    place = int(np.clip(first, 0, max(size - down, 0))) if size else 0
+    stop = min(max(last, -1 if down else 0), size - down)
+    found = []
+    while 0 <= place < size and (place > stop if down else place < stop):
+        found.append(place)
+        place += step
+    return found
 
 
 def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:

@@ -18,21 +18,24 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array
+from support.soundness.leaves import places
 
 _KEPT = Path(__file__).resolve().parents[3] / "build"
 """The folder, which git ignores, of what is computed once."""
+
+_END_OF_ALL = (2**31 - 1, 2**63 - 1)
+"""The ends that mean all of an axis."""
 
 _OPEN = re.compile(r"\?\d+")
 """The name of a size that only a run tells."""
 
 
 def _sliced(size: int, start: int, end: int, step: int) -> int:
-    return len(selected(size, start, size if end in END_OF_ALL else end, step))
+    return len(places(size, start, size if end in _END_OF_ALL else end, step))
 
 
 def _int32(size: int) -> int:
