@@ -4,9 +4,11 @@ What is new belongs into one of these lists once it is known what it changes; if
 model computes, also into the table of docs/native.md, and it is to be held or refused.
 """
 
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import onnxruntime as ort
 import pytest
 
@@ -25,8 +27,16 @@ def enforced() -> bytes:
     ).SerializeToString()
 
 
+def quotients(options: ort.SessionOptions) -> list[list[float]]:
+    """What an enforced model gives for three numbers, by numbers of which one is 0."""
+    session = ort.InferenceSession(enforced(), options)
+    names = [each.name for each in session.get_inputs()]
+    given = np.float32([1, -6, 0]), np.float32([0, 4, 5])
+    return [each.tolist() for each in session.run(None, dict(zip(names, given, strict=True)))]
+
+
 def test_new_options_by_default() -> None:
-    ort.InferenceSession(enforced(), sonnx_ort.register())
+    assert quotients(sonnx_ort.register()) == [[math.inf, -1.5, 0.0]]
 
 
 def test_given_options_are_given_back() -> None:
@@ -36,7 +46,9 @@ def test_given_options_are_given_back() -> None:
 
 def test_registering_twice_is_harmless() -> None:
     options = sonnx_ort.register(sonnx_ort.register())
-    ort.InferenceSession(enforced(), options)
+    assert quotients(options) == [[math.inf, -1.5, 0.0]]
+    off = options.get_session_config_entry(DISABLED).split(";")
+    assert len({*off}) == len(off)
 
 
 def test_a_trial_is_made_only_of_options_that_a_caller_could_have_changed(monkeypatch) -> None:
