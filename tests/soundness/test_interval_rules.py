@@ -34,6 +34,20 @@ from support.soundness.operator_runs import (
 )
 
 OPERATORS = sorted(INTERVAL_RULES)
+
+_INFINITY = float("inf")
+_EXTREMES: Sequence[Sequence[Sequence[float]]] = (
+    [()],
+    [(0.0, 0.0, -0.0, 1.0, -2.0)],
+    [(_INFINITY, 1.0), (0.0, 1.0)],
+    [(0.0, 1.0), (_INFINITY, 1.0)],
+    [(_INFINITY, -_INFINITY, _INFINITY, 1.0)],
+    *[[()]] * 3,
+)
+"""Numbers of which operands are made up alone, in turn, in three of the first four attempts.
+
+Where two operands meet, 0/0 is among the four attempts of a quick run, too.
+"""
 _FLOATS = ("float32", "float32", "float64", "float16")
 
 _KEPT: Mapping[str, Sequence[int]] = {
@@ -73,7 +87,7 @@ def attempt(number: int) -> Attempt:
     case, open_sizes = _case(rng, operator), rng.random() < 0.2
     if rng.random() < 0.5:
         case = with_extremes(rng, case)
-    model = made.model(_with_floats(rng, case), source)
+    model = made.model(_with_floats(rng, case, _EXTREMES[number % len(_EXTREMES)]), source)
     contract = Contract(tuple(contracts))
     return held_to_a_run(
         rng, model, made.feeds, lambda facts: facts.numbers_under(contract).intervals.get, _compared
@@ -117,19 +131,27 @@ def _case(rng: random.Random, operator: str) -> NodeCase:
     return random_case(rng, operator)
 
 
-def _with_floats(rng: random.Random, case: NodeCase) -> NodeCase:
-    """The case with floats of one type, of any magnitude, where it has numbers to compute with."""
+def _with_floats(
+    rng: random.Random, case: NodeCase, extremes: Sequence[Sequence[float]]
+) -> NodeCase:
+    """The case with floats of one type, of any magnitude, where it has numbers to compute with.
+
+    Args:
+        rng: Chooses.
+        case: The node.
+        extremes: What the floats of operands are taken from, in turn; none for others.
+    """
     dtype, kept = rng.choice(_FLOATS), _KEPT.get(case.operator, ())
     attributes = dict(case.attributes)
     if case.operator == "ConstantOfShape":
-        attributes["value"] = numpy_helper.from_array(_numbers(rng, dtype, [1]))
+        attributes["value"] = numpy_helper.from_array(_numbers(rng, dtype, [1], extremes[0]))
     if case.operator == "Cast":
         to = np.dtype(rng.choice(("float32", "float64", "float16")))
         attributes["to"] = helper.np_dtype_to_tensor_dtype(to)
     inputs = [
         array
         if array is None or index in kept or array.dtype.kind != "f"
-        else _numbers(rng, dtype, array.shape)
+        else _numbers(rng, dtype, array.shape, extremes[index % len(extremes)])
         for index, array in enumerate(case.inputs)
     ]
     negative = rng.random() < 0.1
@@ -138,8 +160,13 @@ def _with_floats(rng: random.Random, case: NodeCase) -> NodeCase:
     return replace(case, inputs=inputs, attributes=attributes)
 
 
-def _numbers(rng: random.Random, dtype: str, shape: Sequence[int]) -> Array:
-    """Floats of an interval of some magnitude, on one side of zero or on both."""
+def _numbers(
+    rng: random.Random, dtype: str, shape: Sequence[int], extremes: Sequence[float]
+) -> Array:
+    """Floats of an interval of some magnitude, on one side of zero or on both; or some extremes."""
+    if extremes:
+        count = int(np.prod(shape, dtype=np.int64))
+        return np.array([rng.choice(extremes) for _ in range(count)], dtype).reshape(shape)
     limits = np.finfo(dtype)
     ends = [float(limits.max) / 3, float(limits.tiny) * 3, float(limits.smallest_subnormal) * 9]
     scale = rng.choice([1.0, 1.0, 1.0, 20.0, 1e-3, 1e4, 1e-6, *ends])
