@@ -258,8 +258,7 @@ def test_values_that_are_empty_in_every_run_are_no_reason_to_search_on() -> None
 
 def test_note_says_what_was_chosen() -> None:
     assert made_for("(float[n, ?] x) => (float[n, k] y) { y = Identity(x) }").note == (
-        "open sizes: n = 3, axis 1 of 'x' = 3 (the model runs with these; sizes= and input_shapes= "
-        "set others)"
+        "n = 3, axis 1 of 'x' = 3 (the model runs with these; sizes= and input_shapes= set others)"
     )
 
 
@@ -267,7 +266,7 @@ def test_note_says_that_no_size_suits() -> None:
     model = "(float[n] x) => (float[5] y) <int64[1] shape = {-7}> { y = Reshape(x, shape) }"
     made = made_for(model)
     assert made.note == (
-        "open sizes: n = 3 (the model does not run with these, nor with others that were tried; "
+        "n = 3 (the model does not run with these, nor with others that were tried; "
         "set them with sizes= or input_shapes=)"
     )
 
