@@ -9,7 +9,14 @@ import onnxruntime
 import pytest
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.runtime.feeds import GraphInput, as_declared, as_tensors, to_array, to_ort_value
+from sonnx_ort.runtime.feeds import (
+    GraphInput,
+    as_declared,
+    as_tensors,
+    to_array,
+    to_ort_value,
+    what_is_wrong,
+)
 
 ARRAYS = {
     "float": np.float32([[1.5, -0.0], [np.inf, 3]]),
@@ -119,3 +126,20 @@ def test_lists_are_left_to_the_model_where_arrays_become_tensors() -> None:
     made = as_declared([SEQUENCE], given)
     assert made["x"][0].dtype.isnative
     assert (made["y"] is given["y"], made["z"]) == (True, "text")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "the input 'x' is None, but the model needs float32 of shape (2,); give an array"),
+        (
+            [1, 2, 3],
+            (
+                "the input 'x' is of type list of shape (3,), but the model needs float32 of "
+                "shape (2,); give axis 0 size 2"
+            ),
+        ),
+    ],
+)
+def test_what_is_no_array_is_told_by_its_type(given: Any, told: str) -> None:
+    assert what_is_wrong([X], {"x": given}) == told
