@@ -22,6 +22,9 @@ Attempt = Callable[[Sequence[Remedy]], Remaining | None]
 _ORDER = ("assume", "assume_shapes", "unroll", "both_branches", "name_outputs", "rounding")
 """The options that are tried, those first that are left out if others suffice."""
 
+_STATEMENTS = frozenset({"assume", "assume_shapes"})
+"""The options that state something of the use."""
+
 _MOST_TRIALS = 4
 """How often reasons may name options that were not tried."""
 
@@ -68,6 +71,7 @@ def propose(
             something is left.
         certain: The inputs that a contract fixes, so that what is stated of them is left out last.
     """
+    attempt = _without_new_faults(left, attempt)
     chosen, best = _together(left, attempt, ())
     for alternative in further:
         if not best:
@@ -84,6 +88,24 @@ def propose(
     ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
     chosen, best = _without_needless(tuple(ordered), best, left, attempt)
     return Proposal(tuple(sorted(chosen, key=_place)), best)
+
+
+def _without_new_faults(left: Remaining, attempt: Attempt) -> Attempt:
+    """None too where what is stated of the use breaks a rule that nothing else fixes.
+
+    A size that nobody said may be one that the model cannot have: a Reshape to 48 rows is violated
+    in every run if there is one row.
+    """
+    known = {place_of(obligation) for obligation, _ in left}
+
+    def tried(options: Sequence[Remedy]) -> Remaining | None:
+        found = attempt(options)
+        if found is None or not any(each.option in _STATEMENTS for each in options):
+            return found
+        broken = (place_of(o) not in known and not reason.remedies for o, reason in found)
+        return None if any(broken) else found
+
+    return tried
 
 
 def _together(

@@ -214,6 +214,20 @@ def test_sizes_that_nothing_says_are_those_that_help() -> None:
     assert found.open_size == 32
 
 
+def test_no_size_is_proposed_that_the_model_cannot_have() -> None:
+    made = parse(
+        """(float[n,3,4] a, float[n,4,5] b, float[n,5,2] c) => (float[?,?] y)
+        <int64[2] rows = {7, -1}> {
+        d = MatMul(a, b)
+        e = MatMul(d, c)
+        f = LogSoftmax <axis = 2> (e)
+        y = Reshape <allowzero = 1> (f, rows) }"""
+    )
+    proposal = sonnx_ort.conform(made, propose=True).proposal
+    assert proposal is not None
+    assert [" ".join(each.words) for each in proposal.remedies] == ["--rounding"]
+
+
 @pytest.mark.parametrize(("nodes", "trials"), [(10**6, 2), (1, 12)])
 def test_trials_of_a_large_model_are_few(
     nodes: int, trials: int, monkeypatch: pytest.MonkeyPatch
