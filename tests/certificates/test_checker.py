@@ -55,10 +55,10 @@ def test_sentence_says_how_much_holds(certified: Certified) -> None:
 
 def test_nothing_is_derived_from_the_certificate(certified: Certified) -> None:
     content, certificate = certified
-    assert check(content, certificate | {"obligations": []}) == "0 obligations hold in every run"
+    assert check(content, certificate | {"obligations": []}) == "0 checks hold in every run"
     for entry in certificate["obligations"]:
         alone = certificate | {"obligations": [entry]}
-        assert check(content, alone) == "1 obligations hold in every run"
+        assert check(content, alone) == "1 checks hold in every run"
 
 
 FALSE = {
@@ -241,11 +241,12 @@ runpy.run_module("sonnx_ort.checker", run_name="__main__", alter_sys=True)
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Run:
-    """Runs the checker of a package that has these folders, and nothing else."""
+    """Runs the checker of a package that has these folders and a file, and nothing else."""
     package = tmp_path / "alone" / "sonnx_ort"
     for folder in FOLDERS:
         source = Path(checker.__file__).parents[1] / folder
         shutil.copytree(source, package / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(Path(checker.__file__).parents[1] / "remedies.py", package)
     (package / "__init__.py").touch()
 
     def run(*arguments: Path) -> tuple[int, str, str]:

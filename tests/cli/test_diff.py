@@ -53,7 +53,7 @@ UNUSABLE = {
     "Div.onnx float.onnx": "the two models have other inputs: int32 'A', int32 'B'; float 'A', "
     "float 'B'",
     "Div.onnx Sub.onnx --input A": "--input A: the form is NAME=FILE.npy",
-    "Div.onnx Sub.onnx --tolerance 2": "tolerance=2: bits are the same or not; name another "
+    "Div.onnx Sub.onnx --tolerance 2": "--tolerance 2: bits are the same or not; name another "
     "--measure",
     "Div.onnx Sub.onnx --data . --samples 2": "'.' has the samples; give --data or --samples, "
     "not both",

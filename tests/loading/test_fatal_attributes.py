@@ -136,5 +136,5 @@ def test_batch_dims_that_a_call_decides_is_refused() -> None:
         " { c = GatherND<batch_dims: int = @n>(a, b) }",
         domains={"local": 1},
     )
-    with pytest.raises(sonnx_ort.InvalidModel, match="known only where the function is called"):
+    with pytest.raises(sonnx_ort.InvalidModel, match="depends on the call of the function"):
         sonnx_ort.check(made, operators="default")
