@@ -60,8 +60,7 @@ def test_other_obligations_of_the_same_node_ask_for_none(tmp_path: Path) -> None
     ]
     content = (tmp_path / "m.onnx").read_bytes()
     assert (
-        check(content, certificate)
-        == "3 checks hold in every run whose values keep the contract"
+        check(content, certificate) == "3 checks hold in every run whose values keep the contract"
     )
 
 

@@ -210,13 +210,12 @@ def test_overview_tells_the_counts_of_the_json(options: str) -> None:
         }
         assert {pattern: _numbers(pattern, head) for pattern in promised} == promised, case.name
         promised = {
-            r"checked in each run, at ([\d,]+) place": [counts["runtime"]]
-            * (counts["runtime"] > 0),
-            r"proved for every run: ([\d,]+) obligation": [counts["proved"]],
+            r"checked in each run, ([\d,]+) check": [counts["runtime"]] * (counts["runtime"] > 0),
+            r"proved for every run: ([\d,]+) check": [counts["proved"]],
         }
         assert {pattern: _numbers(pattern, text) for pattern in promised} == promised, case.name
         places = Counter[str]()
-        for rule, number in re.findall(r"(\S+) at (\d+) places? \(", text):
+        for rule, number in re.findall(r"(\S+), (\d+) checks? \(", text):
             places[rule] += int(number)
         assert places == _by_rule(_of(case.enforced, status="violated")), case.name
         told = text.partition("findings, which change no result: ")[2]
@@ -227,7 +226,7 @@ def test_overview_tells_the_counts_of_the_json(options: str) -> None:
 @with_options
 def test_overview_tells_how_many_places_of_each_rule_runs_check(options: str) -> None:
     for case in _cases(options):
-        _, _, told = overviews(case.check).partition("checked in each run, at ")
+        _, _, told = overviews(case.check).partition("checked in each run, ")
         rows = re.findall(r"^  +(\d+)  (\S+)  ", told.partition("\n\n")[0], re.MULTILINE)
         in_runs = _by_rule(_of(case.enforced, status="runtime"))
         assert [int(n) for n, _ in rows] == sorted(in_runs.values(), reverse=True)[:10], case.name
@@ -241,7 +240,7 @@ def test_whole_text_tells_the_counts_of_the_json(options: str) -> None:
         counts, found = _by_status(case.enforced), len(case.document["findings"])
         waived, violated = case.document["waived"], len(case.violations)
         promised = {
-            r" (\d+) obligations?: (\d+) proved, (\d+) runtime, (\d+) violated": [
+            r" (\d+) checks?: (\d+) proved, (\d+) runtime, (\d+) violated": [
                 len(case.enforced),
                 *counts.values(),
             ],

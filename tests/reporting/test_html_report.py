@@ -219,9 +219,9 @@ def test_page_has_the_line_of_the_option_that_may_fix_a_violation(tmp_path, monk
     ((why, line),) = view["advised"].values()
     sizes = "--assume-shape x=1,2,3 --assume-shape y=1,3,4"
     assert why == (
-        "sonnx-ort conform with an option may fix it: 'x' and 'y' are both stacks of matrices, and "
-        "no operator of the profile multiplies these one by one; how many matrices the stacks have "
-        f"depends on the input; fix them: {sizes}"
+        "sonnx-ort conform with an option may fix it: 'x' and 'y' are both batches of matrices, "
+        "and SONNX has no batched MatMul; the number of matrices in a batch depends on the input; "
+        f"fix them: {sizes}"
     )
     assert line == f"sonnx-ort conform m.onnx -o m.conforming.onnx {sizes} --operators MatMul"
     assert command(*shlex.split(line)[1:]).returncode == 0
