@@ -248,7 +248,7 @@ def _weights(name: str, width: Callable[[Given, int], int]) -> Statement:
 
 
 def _zero_where_padded(given: Given, attributes: Attributes) -> Any:
-    zero = given["x_zero_point"]
+    zero = given.get("x_zero_point", np.zeros((), np.uint8))
     return zero == 0 if any(attributes.get("pads", ())) else np.ones(zero.shape, bool)
 
 
@@ -283,7 +283,7 @@ IN_RUNS: Mapping[str, Statement] = {
     "BatchNormalization.C3": lambda given, _: given["input_var"] >= 0,
     "Clip.C1": _ranks(0),
     "Clip.float.C3": _numbers_if_crossed,
-    "Slice.R2": lambda given, _: given["axes"].shape[0] == given["X"].ndim,
+    "Slice.R2": lambda given, _: "axes" not in given or given["axes"].shape[0] == given["X"].ndim,
     "Slice.R8": _of_cuts(_start_within),
     "Slice.C2": _of_cuts(_end_within),
     "Slice.R6": _of_cuts(_in_order),

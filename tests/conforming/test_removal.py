@@ -206,7 +206,7 @@ def test_dead_node_that_may_end_a_run_stays(nodes: str, rounding: bool) -> None:
     assert len(made.model.graph.node) == len(before.graph.node)
     assert (
         "ONNX Runtime runs it although nothing reads it, and it may end a run; remove it from the "
-        "file, or accept it with ignore='Graph.dead_node'"
+        'file, or accept it with ignore="Graph.dead_node"'
     ) in {reason for o, reason in made.remaining if o.rule.id == "Graph.dead_node"}
 
 

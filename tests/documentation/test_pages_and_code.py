@@ -140,14 +140,14 @@ def test_page_of_waivers_says_why_none_covers_a_rule(
 
 
 def test_page_of_audits_names_the_reductions_that_are_judged() -> None:
-    said = between("docs/audit.md", "simple, such as ", " are held")
+    said = between("docs/audit.md", "So are simple other ones: ", " and more")
     named = set(re.findall(r"\bReduce\w+", said))
     assert named == {name for name in OPERATIONS if name.startswith("Reduce")}
 
 
 def test_page_and_help_name_the_longest_loop_that_is_audited() -> None:
     most = f"{MOST_STEPS:,}"
-    assert f"loops of more than {most} steps are not followed" in text_of("docs/audit.md")
+    assert f"Loops of more than {most} steps are not followed" in text_of("docs/audit.md")
     (option,) = (each for each in load("audit").params if "--exhaustive" in each.opts)
     assert option.help == f"Audit all elements, and all steps of loops of at most {most}."
     assert f"more than {most} steps" in " ".join((sonnx_ort.audit.__doc__ or "").split())
