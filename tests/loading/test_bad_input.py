@@ -318,9 +318,7 @@ def calling(levels: int, calls: int) -> onnx.ModelProto:
 @pytest.mark.parametrize("operators", ["default", "profile"])
 @pytest.mark.parametrize("levels", [14, 18, 60])
 def test_functions_that_call_each_other_twice_are_refused(levels: int, operators: str) -> None:
-    with pytest.raises(
-        sonnx_ort.InvalidModel, match="replacing each call by its"
-    ):
+    with pytest.raises(sonnx_ort.InvalidModel, match="replacing each call by its"):
         sonnx_ort.check(calling(levels, TWICE), operators=operators)
 
 
