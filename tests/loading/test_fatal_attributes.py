@@ -118,23 +118,27 @@ def test_attribute_at_the_limit_is_not_refused(name: str, refusals: dict[str, li
     assert refusals[name] == []
 
 
-def test_negative_batch_dims_in_a_function_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("call", "parameters", "batch_dims", "told"),
+    [
+        ("local.f(x, i)", "", "batch_dims = -1", "its batch_dims is -1; it must not be"),
+        (
+            "local.f<n = 1>(x, i)",
+            "<n>",
+            "batch_dims: int = @n",
+            "its batch_dims depends on the call of the function",
+        ),
+    ],
+    ids=["negative", "decided by the call"],
+)
+def test_fatal_batch_dims_in_a_function_are_refused(
+    call: str, parameters: str, batch_dims: str, told: str
+) -> None:
     made = parse(
-        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f(x, i) }"
-        '<opset_import: ["" : 17], domain: "local"> f (a, b) => (c)'
-        " { c = GatherND<batch_dims = -1>(a, b) }",
+        f"(float[2,3] x, int64[2,1] i) => (float[?,?] y) {{ y = {call} }}"
+        f'<opset_import: ["" : 17], domain: "local"> f {parameters}(a, b) => (c)'
+        f" {{ c = GatherND<{batch_dims}>(a, b) }}",
         domains={"local": 1},
     )
-    with pytest.raises(sonnx_ort.InvalidModel, match="its batch_dims is -1; it must not be"):
-        sonnx_ort.check(made, operators="default")
-
-
-def test_batch_dims_that_a_call_decides_is_refused() -> None:
-    made = parse(
-        "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = local.f<n = 1>(x, i) }"
-        '<opset_import: ["" : 17], domain: "local"> f <n>(a, b) => (c)'
-        " { c = GatherND<batch_dims: int = @n>(a, b) }",
-        domains={"local": 1},
-    )
-    with pytest.raises(sonnx_ort.InvalidModel, match="depends on the call of the function"):
+    with pytest.raises(sonnx_ort.InvalidModel, match=told):
         sonnx_ort.check(made, operators="default")
