@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.conforming.stated import Stated, is_fixed
+from sonnx_ort.conforming.stated import OPEN, Stated, is_fixed
 from sonnx_ort.profile.contract import Contract, SizeContract
 from sonnx_ort.remedies import Remedy
 from sonnx_ort.runtime.feeds import GraphInput
-
-_OPEN = 1
-"""The size of an axis of which nothing is said."""
 
 
 def stated_by(
@@ -57,7 +54,7 @@ def _said(each: GraphInput, sizes: Sizes, contract: Contract) -> tuple[int, ...]
     if each.name in sizes.shapes:
         return tuple(sizes.shapes[each.name])
     found = _sizes(each, sizes.named, contract)
-    return None if found is None else tuple(_OPEN if size is None else size for size in found)
+    return None if found is None else tuple(OPEN if size is None else size for size in found)
 
 
 def _sizes(

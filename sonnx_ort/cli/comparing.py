@@ -181,7 +181,7 @@ def diff(
             cause = plain.cause(settings)
         text = cause_report(cause, plain, named[0], every=every)
         differs = not cause.comparison.equal
-        nodes = len(all_nodes(read(named[0]).proto))
+        nodes = len(all_nodes(plain.model.proto))
         following = after_cause(Path(named[0]), given, nodes)
     else:
         models, runs = kept(saved) if saved else ((named[0], named[1]), _runs(*named, **chosen))

@@ -12,6 +12,9 @@ import onnx_ir as ir
 
 from sonnx_ort.remedies import Remedy
 
+OPEN = 1
+"""The size of an axis of which nothing is said."""
+
 
 def is_fixed(size: object) -> TypeGuard[int]:
     """Whether a declared size is a number."""
@@ -33,11 +36,11 @@ class Stated:
     varying: frozenset[str] = frozenset()
 
     def fixing_shapes(
-        self, declared: Iterable[tuple[str, Sequence[object] | None]], others: int = 1
+        self, declared: Iterable[tuple[str, Sequence[object] | None]], others: int = OPEN
     ) -> tuple[Remedy, ...]:
         """The options that fix the shapes of inputs with open sizes: those known, or made up.
 
-        What is not known is 1 for a first axis, along which examples are often stacked.
+        What is not known is `OPEN` for a first axis, along which examples are often stacked.
 
         Args:
             declared: The inputs, each by its name and with the sizes that the model declares.
@@ -49,7 +52,7 @@ class Stated:
                 continue
             axes = tuple(shape or ())
             sizes = tuple(
-                size if is_fixed(size) else 1 if axis == 0 and len(axes) > 1 else others
+                size if is_fixed(size) else OPEN if axis == 0 and len(axes) > 1 else others
                 for axis, size in enumerate(axes)
             )
             if shape is None or sizes != axes:

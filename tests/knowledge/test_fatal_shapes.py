@@ -15,18 +15,13 @@ CHECK = """
 import json, resource
 import sonnx_ort
 from support.graphs import parse
+from support.refusals import refusals
 
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
-def refusals(cases):
+def refused(cases):
     for name, graph, opset in cases:
-        said = []
-        for refuse in (sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.InferenceSession):
-            try:
-                refuse(parse(graph, opset=opset))
-            except sonnx_ort.InvalidModel as error:
-                said.append(str(error))
-        print(json.dumps([name, said]), flush=True)
+        print(json.dumps([name, refusals(parse(graph, opset=opset))]), flush=True)
 
 def check(cases):
     for text in cases:
@@ -118,7 +113,7 @@ FATAL = {
 def _refusals() -> dict[str, list[str]]:
     """What check, rewrite and a session say of each; one child process decides all."""
     cases = [(name, graph, opset) for name, (graph, opset, _) in FATAL.items()]
-    child = run_python(CHECK, f"refusals({cases!r})")
+    child = run_python(CHECK, f"refused({cases!r})")
     assert child.exit_status == 0, child
     return dict(map(json.loads, child.stdout.splitlines()))
 
