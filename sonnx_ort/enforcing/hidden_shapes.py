@@ -35,8 +35,9 @@ from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
-from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
+from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
+from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
 from sonnx_ort.knowledge.value_types import ValueTypes, allowed_types
 from sonnx_ort.loading.traversal import every_graph, every_node, subgraphs_of
 from sonnx_ort.obligations.examination import Examination

@@ -1,8 +1,6 @@
 """All facts about each value of a graph, and where they come from."""
 
-import functools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,8 +16,8 @@ from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.number_ranges import NegativeZeros, NumberRanges
+from sonnx_ort.knowledge.provenance import Provenance, scalars_in, shared_symbols
 from sonnx_ort.knowledge.value_types import ValueTypes
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import (
@@ -30,107 +28,6 @@ from sonnx_ort.terms.operand import (
     has_known_sizes,
     symbols_in,
 )
-
-
-class Provenance:
-    """For each value, the graph inputs that affect its elements, its shape or its existence."""
-
-    def __init__(self, model: ir.Model) -> None:
-        """Trace the data flow of a canonical model, which is not modified."""
-        self._inputs = tuple(model.graph.inputs)
-        # One bit for each graph input.
-        self._affecting = {value: 1 << index for index, value in enumerate(self._inputs)}
-        # Many values depend on the same inputs.
-        self._of_bits: dict[int, tuple[ir.Value, ...]] = {}
-        self._propagate(model.graph)
-
-    def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
-        """The graph inputs that any of these values depends on, in the model's order."""
-        bits = self._union_affecting(values)
-        if bits not in self._of_bits:
-            inputs = enumerate(self._inputs)
-            self._of_bits[bits] = tuple(value for index, value in inputs if bits >> index & 1)
-        return self._of_bits[bits]
-
-    def _propagate(self, graph: ir.Graph) -> None:
-        for node in graph:
-            bits = self._union_affecting(value for value in node.inputs if value is not None)
-            subgraphs = subgraphs_of(node)
-            if subgraphs:
-                # An output of a subgraph can be its input in the next iteration.
-                bits |= self._union_affecting(
-                    read for body in subgraphs for read in _values_read_in(body)
-                )
-                for body in subgraphs:
-                    self._affecting.update(dict.fromkeys(body.inputs, bits))
-                    self._propagate(body)
-            self._affecting.update(dict.fromkeys(node.outputs, bits))
-
-    def _union_affecting(self, values: Iterable[ir.Value]) -> int:
-        bits = 0
-        for value in values:
-            bits |= self._affecting.get(value, 0)
-        return bits
-
-
-def _values_read_in(body: ir.Graph) -> Iterator[ir.Value]:
-    """The values that the nodes of a subgraph read, at any depth, and its outputs."""
-    for node in every_node(body):
-        yield from (value for value in node.inputs if value is not None)
-        for inner in subgraphs_of(node):
-            yield from inner.outputs
-    yield from body.outputs
-
-
-_CONTROL_INPUTS = {"If": (0,), "Loop": (0, 1), "Dropout": (1, 2)}
-"""The inputs of operators that are a condition, an iteration count or a ratio."""
-
-_MOST_AXES = 8
-"""A Reshape to more axes is not looked at."""
-
-
-def shared_symbols(inputs: Iterable[ir.Value]) -> frozenset[str]:
-    """The symbols that declare more than one dimension of these graph inputs."""
-    declared = _declared_symbols(inputs)
-    return frozenset(symbol for symbol, count in declared.items() if count > 1)
-
-
-def _declared_symbols(inputs: Iterable[ir.Value]) -> Counter[str]:
-    """How many dimensions of graph inputs each symbol declares."""
-    return Counter(
-        dimension.value
-        for value in inputs
-        for dimension in value.shape or ()
-        if isinstance(dimension, ir.SymbolicDim) and dimension.value
-    )
-
-
-def is_declared_scalar(value: ir.Value) -> bool:
-    """Whether a graph input is declared as a scalar: ONNX Runtime takes any rank for it."""
-    return value.is_graph_input() and value.shape is not None and len(value.shape) == 0
-
-
-def scalars_in(inputs: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
-    """The graph inputs that are declared as scalars, and of which another rank would matter."""
-    return tuple(v for v in inputs if is_declared_scalar(v) and not _is_control_only(v))
-
-
-def has_scalars(inputs: Iterable[ir.Value]) -> bool:
-    """Whether there is a graph input that is declared as a scalar, as `scalars_in` gives them."""
-    return bool(scalars_in(inputs))
-
-
-def is_control_input(node: ir.Node, index: int) -> bool:
-    """Whether a node accepts one element of any rank as the input at this index."""
-    if node.op_type == "Reshape" and index == 0:
-        target = constant_tensor(node.inputs[1]) if node.inputs[1:] and node.inputs[1] else None
-        return target is not None and target.size < _MOST_AXES and set(target.numpy().flat) <= {1}
-    return index in _CONTROL_INPUTS.get(node.op_type, ())
-
-
-def _is_control_only(value: ir.Value) -> bool:
-    return all(is_control_input(use.node, use.idx) for use in value.uses())
-
 
 _MAX_FLOATS = 1 << 16
 """Larger float tensors are not read, because they are weights."""
@@ -161,12 +58,8 @@ class Facts:
             self._unguarded_shapes = _dimensions(without.shapes)
         self._misinference = certain.misinference
         self._inference = Inference(model, self._types)
-        self._provenance = Provenance(model)
-        # Many nodes depend on the same inputs.
-        names = contract.size_names
-        self._shared_symbols = functools.cache(lambda inputs: shared_symbols(inputs) - names)
-        self._has_scalars = functools.cache(has_scalars)
-        self._of_open_sizes = shared_symbols(model.graph.inputs) - names
+        self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
+        self._provenance = Provenance(model, self._of_open_sizes)
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed, self._folded = certain.constants, certain.folded
         self._numbers_under = partial(
@@ -271,8 +164,8 @@ class Facts:
 
     def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
         """All facts about the inputs of a node, with their names in the operator's document."""
-        inputs = self._provenance.inputs_affecting(values)
-        shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
+        shared = self._provenance.shared_symbols(values)
+        scalars = self._provenance.depends_on_scalars(values)
         return tuple(
             self._operand(name, value, shared, scalar_inputs=scalars)
             for name, value in zip(names, values, strict=True)
@@ -288,14 +181,12 @@ class Facts:
             return False
         shape = self.shape(value)
         if shape is None:
-            return not self._of_open_sizes.isdisjoint(
-                _declared_symbols(self.inputs_affecting([value]))
-            )
+            return self._provenance.depends_on_symbols([value])
         return not self._of_open_sizes.isdisjoint(symbols_in(shape))
 
     def foldable(self, value: ir.Value) -> bool:
         """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""
-        return not self.inputs_affecting([value])
+        return not self._provenance.depends_on_inputs([value])
 
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
@@ -311,7 +202,7 @@ class Facts:
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""
-        return self._has_scalars(self._provenance.inputs_affecting([value]))
+        return self._provenance.depends_on_scalars([value])
 
     def _operand(
         self, name: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool

@@ -18,7 +18,8 @@ from sonnx_ort.knowledge.declarations import (
     declared_type,
     is_sparse,
 )
-from sonnx_ort.knowledge.facts import Facts, is_declared_scalar
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.provenance import is_declared_scalar
 from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation

@@ -10,7 +10,8 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge.facts import Facts, has_scalars, shared_symbols
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.provenance import has_scalars, shared_symbols
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.rule import Status
