@@ -253,9 +253,9 @@ class OnSizes(OnShapes):
         if found.status is not Status.VIOLATED:
             return found
         by_name = {operand.name: operand for operand in operands}
-        shapes = [operand.shape for operand in operands]
-        known = Shapes(tuple(by_name), shapes, lambda name, size: by_name[name].certain(size))
-        return violated(self._broken(shapes[0] or (), known.answer) or found.evidence)
+        shapes = {operand.name: operand.shape for operand in operands}
+        known = Shapes(shapes, lambda name, size: by_name[name].certain(size))
+        return violated(self._broken(operands[0].shape or (), known.answer) or found.evidence)
 
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]

@@ -1,7 +1,7 @@
 """Whether a term holds of shapes, as far as they are known, and why, in words."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sonnx_ort.kernel.sizes import Bounds
@@ -52,14 +52,12 @@ class Shapes:
     """The shapes of operands, as far as they are known.
 
     Attributes:
-        names: Their names, without those that are omitted.
-        shapes: Their shapes; None where the rank is unknown.
+        shapes: Those of the operands that are not omitted, by name; None where a rank is unknown.
         certain: Whether an open size of an operand, given its name and the text of the size, is the
             same number wherever the text stands.
     """
 
-    names: Sequence[str]
-    shapes: Sequence[Shape | None]
+    shapes: Mapping[str, Shape | None]
     certain: Callable[[str, Dimension], bool]
 
     def answer(self, term: Term) -> Answer:
@@ -78,11 +76,11 @@ class Shapes:
                 return _all([self._answer(each) for each in terms])
             case Either(terms):
                 return _either([self._answer(each) for each in terms])
-            case Each() if not self.names:
+            case Each() if not self.shapes:
                 return Answer(True, "no such operand is given")
             case Each(of):
-                return _all([self._answer(of(Tensor(name))) for name in self.names])
-            case IfGiven(tensor, inner) if tensor.name in self.names:
+                return _all([self._answer(of(Tensor(name))) for name in self.shapes])
+            case IfGiven(tensor, inner) if tensor.name in self.shapes:
                 return self._answer(inner)
             case IfGiven(tensor, _):
                 return Answer(True, f"{tensor.name} is left out")
@@ -154,9 +152,9 @@ class Shapes:
         return Answer(True, f"no axis of {named} after axis {axis} is longer than {longest}")
 
     def _shape(self, tensor: Tensor) -> Shape:
-        if tensor.name not in self.names:
+        if tensor.name not in self.shapes:
             raise _NoNumberError(None, f"{tensor.name} is left out")
-        shape = self.shapes[self.names.index(tensor.name)]
+        shape = self.shapes[tensor.name]
         if shape is None:
             raise _NoNumberError(None, f"the rank of {tensor.name} is unknown")
         return shape
@@ -208,7 +206,7 @@ class Shapes:
 
     def _with_shapes_once(self, words: str) -> str:
         """The words with the shape of each operand only where it is named first."""
-        for name, shape in zip(self.names, self.shapes, strict=True):
+        for name, shape in self.shapes.items():
             shown = f"{name} {format_shape(shape)}"
             first, found, rest = words.partition(shown)
             words = first + found + rest.replace(shown, name)
@@ -236,4 +234,4 @@ def answer_in_run(
     term: Term, names: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]
 ) -> Answer:
     """Whether a term holds of the shapes of a run, and why; most runs have the same shapes."""
-    return Shapes(names, shapes, lambda _, __: True).answer(term)
+    return Shapes(dict(zip(names, shapes, strict=True)), lambda _, __: True).answer(term)

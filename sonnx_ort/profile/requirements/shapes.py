@@ -223,7 +223,8 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
 
     def _answer(self, operands: Sequence[Operand], shapes: Sequence[Shape | None]) -> Answer:
         by_name = {operand.name: operand for operand in operands}
-        certain = Shapes(tuple(by_name), shapes, lambda name, size: by_name[name].certain(size))
+        known = dict(zip(by_name, shapes, strict=True))
+        certain = Shapes(known, lambda name, size: by_name[name].certain(size))
         return certain.answer(self.term)
 
     def violation_of(
