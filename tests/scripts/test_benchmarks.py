@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from benchmarks import finite, operators, plot, report
+from benchmarks import finite, growth, operators, plot, report
 from benchmarks.measurement import (
     ELEMENT_TYPES,
     Measurement,
@@ -406,3 +406,30 @@ def test_divisors_are_positive_where_that_is_asked_for(element_type):
     of_both_signs = make_feeds(Setting(element_type, 1000))["B_0"]
     positive = make_feeds(Setting(element_type, 1000, positive=True))["B_0"]
     assert (of_both_signs.min() < 0, positive.min() > 0) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("half", "whole", "expected"), [(1.0, 2.0, 1.0), (1.0, 4.0, 2.0), (0.5, 0.5, 0.0)]
+)
+def test_exponent_is_the_power_of_the_size_that_a_step_grew_by(half, whole, expected):
+    assert growth.exponent(half, whole) == expected
+
+
+def test_row_of_growth_has_the_seconds_of_the_largest_size_and_the_exponent():
+    assert growth.row("nodes", 2000, {"check": [0.5, 1.0]}) == {
+        "dimension": "2,000 nodes",
+        "check": "1.00 s, 1.0",
+    }
+
+
+@pytest.mark.parametrize("dimension", growth.DIMENSIONS)
+def test_each_dimension_makes_valid_models_of_more_and_more_of_it(dimension):
+    _, make = growth.DIMENSIONS[dimension]
+    one, two = make(2), make(4)
+    onnx.checker.check_model(two, full_check=True)
+    assert two.ByteSize() > one.ByteSize()
+
+
+@pytest.mark.parametrize("step", growth.STEPS)
+def test_growth_times_each_step_for_each_size(step):
+    assert all(seconds > 0 for seconds in growth.time_step("nodes", (3, 6), step))
