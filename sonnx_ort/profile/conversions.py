@@ -41,13 +41,13 @@ CAST = _cast.operator(
         profile: X has none of them.
 
         ONNX leaves the result undefined for a float that the integer type cannot represent. ONNX
-        Runtime 1.32.0 silently gives a number that depends on type and machine. On x86-64, float
-        and double give for NaN and infinity the smallest value of int32 and int64, and 0 in the
-        types of 8 and 16 bits. Infinity gives 0 in uint32 and uint64. NaN gives 9223372036854775808
-        in uint64, and in uint32 0 or 2147483648, by its index in the tensor. Of a number that int32
-        can represent, it keeps the lower bits: 44 in uint8 for 300. It also reads numbers from
-        strings. It converts wider types to float16 through float, rounding twice: 2049.0000001 in
-        double becomes 2048.
+        Runtime 1.32.0 silently gives a number that depends on type and machine. On x86-64, NaN and
+        infinity of float and double give the smallest value of int32 and int64. In the types of 8
+        and 16 bits they give 0. Infinity gives 0 in uint32 and uint64. NaN gives
+        9223372036854775808 in uint64, and in uint32 0 or 2147483648, by its index in the tensor. Of
+        a number that int32 can represent, it keeps the lower bits: 44 in uint8 for 300. It also
+        reads numbers from strings. It converts wider types to float16 through float, rounding
+        twice: 2049.0000001 in double becomes 2048.
     """,
     operands=("X",),
     versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28),

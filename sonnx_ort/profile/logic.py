@@ -117,7 +117,7 @@ def _comparison(
             are equal.
 
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-            symbol, {broadcast_types} except bfloat16, for which it has no kernel.
+            symbol. It does so {broadcast_types} except bfloat16, for which it has no kernel.
         """,
         **fields,
     )

@@ -26,6 +26,16 @@ MOST_WORDS, OF_THE_FIRST = 25, 15
 LINKS = 3
 """A sentence with so many is a list of links, whose words are not counted."""
 
+LONG = {
+    "docs/benchmarks.md": 15,
+    "docs/campaigns.md": 7,
+    "docs/exhaustive.md": 5,
+    "docs/findings.md": 11,
+    "docs/mutants.md": 5,
+    "docs/real_models.md": 20,
+}
+"""Pages that have longer sentences, and how many: records of what was measured."""
+
 INEXACT = re.compile(
     r"\b(?:doors?|on request|behind|without a word|known only in|only a run"
     r"|(?:in|no|another|same|this|many) ways?|(?<!in the last )(?:place|places) of"
@@ -85,6 +95,14 @@ def test_exact_word_is_not_noticed(text: str) -> None:
     assert not INEXACT.search(text)
 
 
+READ = [
+    *sorted(REPOSITORY.glob("*.md")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *(REPOSITORY / folder / "README.md" for folder in ("models", "examples")),
+]
+"""The pages that a user or a developer reads."""
+
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n|\n)+")
 _FENCED = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 _PART = re.compile(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )|\n(?=[|#])|\|")
 _END = re.compile(r"(?<=[.:;!?])[)*\"]* +")
@@ -93,7 +111,8 @@ _LINK = re.compile(r"\]\([^)]*\)")
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a page and the cells of its tables; a colon or a semicolon ends one."""
-    for part in _PART.split(_LINK.sub("]", _FENCED.sub("", text))):
+    prose = _INDENTED.sub("\n", _FENCED.sub("", text))
+    for part in _PART.split(_LINK.sub("]", prose)):
         if not part.startswith("#"):
             yield from _END.split(" ".join(part.split()))
 
@@ -102,14 +121,19 @@ def words(sentence: str) -> int:
     return len(re.findall(r"\S*\w\S*", sentence))
 
 
-@pytest.mark.parametrize("page", FIRST_READ, ids=lambda page: page.name)
-def test_sentences_of_the_first_pages_are_short(page: Path) -> None:
+@pytest.mark.parametrize("page", READ, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_sentences_of_pages_are_short(page: Path) -> None:
     found = [
         sentence
         for sentence in sentences(page.read_text("utf-8"))
         if words(sentence) > MOST_WORDS and sentence.count("[") < LINKS
     ]
-    assert not found, "\n".join(found)
+    most = LONG.get(page.relative_to(REPOSITORY).as_posix(), 0)
+    assert len(found) == most, "\n".join([f"{most} are admitted:", *found])
+
+
+def test_first_pages_have_no_long_sentence() -> None:
+    assert not {page.relative_to(REPOSITORY).as_posix() for page in FIRST_READ} & LONG.keys()
 
 
 def test_sentences_end_with_their_mark_and_links_have_no_address() -> None:
