@@ -143,6 +143,15 @@ def test_failed_proof_is_tried_again():
             sonnx_ort.register()
 
 
+@pytest.mark.parametrize("first", ENTRANCES)
+@pytest.mark.parametrize("enter", ENTRANCES)
+def test_proof_of_other_optimizers_proves_nothing(first, enter, monkeypatch):
+    first(optimizing())
+    sets_of_optimizers(OPTIMIZERS_OF_GUARDS[0].name, monkeypatch)
+    with pytest.raises(sonnx_ort.SonnxError, match="graph optimizer ReshapeFusions is switched"):
+        enter(optimizing())
+
+
 @pytest.mark.usefixtures("_guards_misspelled")
 @pytest.mark.parametrize("enter", ENTRANCES)
 def test_without_optimization_nothing_is_to_be_proved(enter, started):
