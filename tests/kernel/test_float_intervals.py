@@ -17,6 +17,7 @@ from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import ANYTHING, Interval
 from sonnx_ort.kernel.sizes import Bounds, Rejected
 from sonnx_ort.knowledge.graph_node import GraphNode
+from support.float_intervals import assert_is, interval_of
 
 INF, NAN = math.inf, math.nan
 FINITE = [(-2, -1), (-1.5, 2), (0.5, 3), (0, 1), (-1, 0), (0, 0), (2, 2)]
@@ -26,41 +27,6 @@ PLAIN = [(-2, -1), (0.5, 3), (2, 2)]
 
 Array = npt.NDArray[np.float64]
 Ends = tuple[float, float]
-
-
-def interval_of(
-    operator: str,
-    *operands: Interval | float | Bounds | None,
-    version: int = 20,
-    dtype: str = "float",
-    **attributes: Any,
-) -> Interval:
-    """What the rule says of the first float result.
-
-    An operand is an interval, a number that is a constant, bounds of integers, or left out.
-    """
-    values = [None if each is None else ir.Value() for each in operands]
-    node = ir.node(operator, values, attributes, num_outputs=3)
-    intervals, bounds = dict[ir.Value, Interval](), dict[ir.Value, Bounds]()
-    for value, operand in zip(values, operands, strict=True):
-        match value, operand:
-            case ir.Value(), Interval():
-                intervals[value] = operand
-            case ir.Value(), Bounds():
-                bounds[value] = operand
-            case ir.Value(), float():
-                value.const_value = ir.tensor(np.float32(operand))
-                intervals[value] = Interval.of(operand, operand)
-    found = INTERVAL_RULES[operator](
-        GraphNode(
-            node,
-            version,
-            element_type=lambda value: "int8" if value in bounds else dtype,
-            bounds=bounds,
-            intervals=intervals,
-        )
-    )
-    return next(each for each in found if each is not None)
 
 
 def numbers(lower: float, upper: float) -> Array:
@@ -78,13 +44,6 @@ def computed(function: Callable[..., Array], ends: Sequence[Ends]) -> tuple[floa
     missing = np.isnan(results)
     some = results[~missing] if not missing.all() else np.array([INF, -INF])
     return float(some.min()), float(some.max()), bool(missing.any())
-
-
-def assert_is(found: Interval, lower: float, upper: float, *, nan: bool) -> None:
-    """An interval has these ends, but for what kernels may round, and NaN or not."""
-    assert found.nan is nan
-    whole = found.whole
-    assert (whole.lower, whole.upper) == pytest.approx((lower, upper), rel=1e-5, abs=1e-5)
 
 
 def assert_contains(found: Interval, lower: float, upper: float, *, nan: bool) -> None:
