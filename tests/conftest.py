@@ -249,6 +249,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
     metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests first: one that begins late runs at the end, when no other is left.
+
+    A process of pytest-xdist takes the first items; all processes have them in one order.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("starts_first") is None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Say of a case that fails how it is chosen again."""
