@@ -212,13 +212,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(1, chosen_cases.PARTS + 1),
         default=int(os.environ.get("SONNX_ORT_PART", "0")),
-        help="with --cases: which part of the cases; the checked out commit chooses it by default",
+        help="with --cases: which part of the cases; the checked out commit chooses it by default, "
+        "but of some folders that are listed in tests/support/chosen_cases.py",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the part once: processes of pytest-xdist get the options."""
     config.stash[_STDERR] = time_limits.kept_stderr()
+    if not hasattr(config.option, "part_is_given"):
+        config.option.part_is_given = bool(config.option.part)
     if not config.option.part:
         config.option.part = chosen_cases.part_of_commit(config.rootpath)
 
@@ -244,9 +247,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
 
     cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
     left = [name for name, case in cases.items() if is_left(case)]
-    fixed = chosen_cases.is_in(path, chosen_cases.FIXED)
+    fixed = _is_fixed(path, options)
     run = chosen_cases.chosen(left, options.cases, options.part, fixed=fixed)
     metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
+
+
+def _is_fixed(path: Path, options: Any) -> bool:
+    """Whether the commit chooses no part of the cases of a file, and nobody else did."""
+    return not options.part_is_given and chosen_cases.is_in(path, chosen_cases.FIXED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -263,7 +271,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     options = item.config.option
     if report.failed and options.cases and hasattr(item, "callspec"):
-        said = f"chosen by --cases {options.cases} --part {options.part}"
+        fixed = _is_fixed(item.path.relative_to(Path(__file__).parent), options)
+        said = f"chosen by --cases {options.cases} --part {1 if fixed else options.part}"
         report.sections.append(("Case", said))
     return report
 

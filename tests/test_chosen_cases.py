@@ -41,10 +41,17 @@ def test_one(): assert "x" in "y"
 """
 
 
-def tried(folder: Path, *options: str, fresh: bool = False, **variables: str) -> str:
+def tried(
+    folder: Path,
+    *options: str,
+    fresh: bool = False,
+    file: str = "test_numbers.py",
+    **variables: str,
+) -> str:
     """What a run of these tests says, of which every part is chosen anew."""
     shutil.copy(TESTS / "conftest.py", folder)
-    (folder / "test_numbers.py").write_text(PARAMETRIZED, encoding="utf-8")
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(PARAMETRIZED, encoding="utf-8")
     markers = "markers=thorough\ntime_limit"
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-o", markers, "--cases=3"]
     command += ["-m", "not thorough", *options]
@@ -75,6 +82,18 @@ def test_option_and_variable_give_another_part(tmp_path: Path) -> None:
     by_variable = names(tried(tmp_path, "--collect-only", SONNX_ORT_PART="2"))
     assert by_variable == by_option
     assert not {*by_default[:4]} & {*by_option[:4]}
+
+
+def test_fixed_folder_has_the_first_part_unless_another_is_given(tmp_path: Path) -> None:
+    by_default, *by_option = (
+        tried(tmp_path, "scripts", *options, file="scripts/test_numbers.py")
+        for options in ((), ("--part", "1"), ("--part", "2"))
+    )
+    first, second = ({*re.findall(r"test_many\[\d+\]", said)} for said in by_option)
+    fixed = {*re.findall(r"test_many\[\d+\]", by_default)}
+    assert by_default.count("chosen by --cases 3 --part 1") == len(fixed) == 3
+    assert fixed < first
+    assert not first & second
 
 
 def test_case_that_fails_says_how_it_is_chosen_again(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run
 NOT_RUN = "not run"
 """What a test is of which no run has a case."""
 
+PARTS = 10
+"""How many parts of the cases there are; `SONNX_ORT_PART` chooses one."""
+
 _ENDS = (PASSED, SKIPPED, FAILED, ERROR)
 
 
@@ -92,7 +95,9 @@ def _head(verified: Sequence[Verified], runs: Sequence[Run]) -> Iterator[str]:
     said = runs[0].said
     passed = sum(not each.failing for each in verified)
     verdict = "Passed" if has_passed(verified, runs) else "Not passed"
-    if all("--cases" in run.said["arguments"] for run in runs):
+    if _has_all_parts(runs):
+        verdict += f", with all cases, in {PARTS} parts"
+    elif all("--cases" in run.said["arguments"] for run in runs):
         verdict += ", with some cases of each test only"
     yield (
         f"**{verdict}.** {passed} of {len(verified)} requirements: each of their tests ran, and "
@@ -107,6 +112,15 @@ def _head(verified: Sequence[Verified], runs: Sequence[Run]) -> Iterator[str]:
         ("SHA-256 of the sources", f"`{said['sources']}`"),
     )
     yield table(("", ""), rows)
+
+
+def _has_all_parts(runs: Sequence[Run]) -> bool:
+    """Whether runs with the same arguments had each part of the cases."""
+    parts: dict[str, set[str]] = {}
+    for run in runs:
+        parts.setdefault(run.said["arguments"], set()).update(run.said["settings"].split(", "))
+    wanted = {f"SONNX_ORT_PART={part}" for part in range(1, PARTS + 1)}
+    return any(wanted <= found for found in parts.values())
 
 
 def _of_runs(runs: Sequence[Run]) -> Iterator[str]:

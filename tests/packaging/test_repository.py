@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from sonnx_ort.versions import VERSION
+from support.chosen_cases import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -72,6 +73,18 @@ def test_sources_are_checked_out_without_a_password(path):
 def test_workflow_runs_scripts_that_are_there(path):
     named = re.findall(r"scripts/[\w/]+\.(?:py|sh)", path.read_text(encoding="utf-8"))
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_all_parts_of_the_cases_run_each_week():
+    workflow = read(ROOT / ".github/workflows/cases.yml")
+    [cron] = workflow[True]["schedule"]  # YAML reads the word `on` as true
+    assert cron["cron"].split()[2:4] == ["*", "*"]
+    job = workflow["jobs"]["part"]
+    assert job["strategy"]["matrix"]["part"] == [*range(1, PARTS + 1)]
+    [step] = [step for step in job["steps"] if "env" in step]
+    assert step["env"] == {"SONNX_ORT_PART": "${{ matrix.part }}"}
+    assert "--thorough --cases 5 --junit-xml" in step["run"]
+    assert workflow["jobs"]["results"]["needs"] == "part"
 
 
 def test_action_compiles_nothing():

@@ -10,7 +10,7 @@ import pytest
 from environment import ROOT, captured
 from qualifying.configuration import read_procedures
 from qualifying.requirements import Requirement, requirements
-from qualifying.results import NOT_RUN, has_passed, text, verify
+from qualifying.results import NOT_RUN, PARTS, has_passed, text, verify
 from qualifying.runs import (
     ERROR,
     FAILED,
@@ -26,6 +26,7 @@ from qualifying.runs import (
 from tracing.entries import read_documents
 from tracing.marks import by_entry, find_marks
 
+from support import chosen_cases
 from support.child import run_program
 
 NOW = {"version": "1.2.3", "commit": 40 * "a", "clean": "yes", "sources": 64 * "b"}
@@ -275,6 +276,34 @@ def test_page_shows_what_failed(tmp_path, line):
 def test_page_tells_if_no_run_had_all_cases(tmp_path, arguments, verdict):
     runs = [run_of(tmp_path, Case(ONE, PASSED), arguments=given) for given in arguments]
     assert text(verify(demanding(ONE), runs), runs, []).startswith(f"{verdict} ")
+
+
+PARTS_OF_A_RUN = [f"SONNX_ORT_PART={part}, SONNX_ORT_RUNS=2" for part in range(1, PARTS + 1)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "verdict"),
+    [
+        (PARTS_OF_A_RUN, ["--cases 5"] * PARTS, "with all cases, in 10 parts"),
+        (PARTS_OF_A_RUN[1:], ["--cases 5"] * (PARTS - 1), "with some cases of each test only"),
+        (
+            PARTS_OF_A_RUN,
+            ["--cases 6", *["--cases 5"] * (PARTS - 1)],
+            "with some cases of each test only",
+        ),
+    ],
+    ids=["all", "one is not there", "one is of another size"],
+)
+def test_page_tells_if_runs_had_all_parts_of_the_cases(tmp_path, settings, arguments, verdict):
+    runs = [
+        run_of(tmp_path, Case(ONE, PASSED), settings=chosen, arguments=given)
+        for chosen, given in zip(settings, arguments, strict=True)
+    ]
+    assert text(verify(demanding(ONE), runs), runs, []).startswith(f"**Passed, {verdict}.** ")
+
+
+def test_parts_are_those_that_tests_choose_from():
+    assert PARTS == chosen_cases.PARTS
 
 
 ALL = sorted({test for requirement in REQUIREMENTS for test in requirement.tests})
