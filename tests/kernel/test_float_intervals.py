@@ -114,6 +114,9 @@ def elu(alpha: float, scale: float = 1.0, gamma: float = 1.0) -> Callable[[Array
         ("Elu", {"alpha": 2.0}, elu(2.0), -2.0),
         ("Celu", {"alpha": 2.0}, elu(2.0, 2.0), -2.0),
         ("Selu", {"alpha": 2.0, "gamma": 3.0}, elu(2.0, gamma=3.0), -6.0),
+        ("Elu", {}, elu(1.0), -1.0),
+        ("Celu", {}, elu(1.0), -1.0),
+        ("Selu", {}, elu(1.6732632, gamma=1.0507010), -1.6732632 * 1.0507010),
     ],
 )
 def test_exponential_goes_down_to_its_alpha(
@@ -232,6 +235,19 @@ def test_difference_of_a_value_and_itself_is_zero_where_it_is_read_once_rounded(
     assert (found.whole.lower, found.whole.upper) == pytest.approx((lower, upper), rel=1e-2)
 
 
+def test_nothing_is_said_of_a_normalization_that_may_be_computed_by_another_formula() -> None:
+    """A difference divided by a root; a sum divided by one is computed as it is written."""
+    x, square = ir.Value(), ir.Value()
+    for operator, says_something in (("Sub", False), ("Add", True)):
+        nodes = [ir.node(operator, [x, x]), ir.node("Sqrt", [square])]
+        divided = ir.node("Div", [node.outputs[0] for node in nodes])
+        intervals = {value: Interval.of(1, 2) for value in divided.inputs if value is not None}
+        node = GraphNode(divided, 20, element_type=lambda _: "float", intervals=intervals)
+        (found,) = INTERVAL_RULES["Div"](node)
+        assert found is not None
+        assert found.whole.says_something is says_something
+
+
 HALF_LARGEST, LARGEST = 65504.0, float(np.finfo(np.float32).max)
 
 
@@ -251,6 +267,7 @@ HALF_LARGEST, LARGEST = 65504.0, float(np.finfo(np.float32).max)
         (((-5, 5),), {"version": 6, "min": -1.0, "max": 2.0}, -1, 2),
         (((-5, 5),), {"version": 6, "min": 1.0}, 1, 5),
         (((-5, 5),), {"version": 6, "max": -1.0}, -5, -1),
+        (((INF, INF),), {"version": 6, "min": -INF, "max": INF}, INF, INF),
     ],
     ids=str,
 )
