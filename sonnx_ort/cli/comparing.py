@@ -336,16 +336,19 @@ def audit(
     from sonnx_ort.cli.batch import working_on
     from sonnx_ort.evidence.making import check_place_of_record
 
+    before = ""
     if output != STANDARD:
         check_place(Path(output))
         refuse_model(Path(output), model, read(model).proto)
     if record is not None:
-        check_place_of_record(record, read(model).proto, model)
+        found = read(model)
+        check_place_of_record(record, found.proto, model)
+        before = found.sha256
     with working_on(str(model), quiet=quiet):
         made = audit_model(model, read_values(inputs), **choices)
     made = replace(made, settings=str(context.obj.settings.path or ""))
     if record is not None:
-        _record(made, model, record, choices)
+        _record(made, model, before, record, choices)
     nodes, level = len(made.nodes), choices["level"]
     following = "" if made.ok else after_audit(model, given, level, nodes)
     write_report(
@@ -361,13 +364,23 @@ def audit(
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
-def _record(made: Audit, model: Path, record: Path, choices: Mapping[str, Any]) -> None:
+def _record(
+    made: Audit, model: Path, before: str, record: Path, choices: Mapping[str, Any]
+) -> None:
+    """Write the record of an audit, before which the SHA-256 of the file was this.
+
+    Raises:
+        SonnxError: The file has changed since.
+    """
     from sonnx_ort.api import check
     from sonnx_ort.evidence.making import record_check
     from sonnx_ort.reporting.audit_report import audit_document
 
     demanded = {name: choices[name] for name in ("edition", "broadcast", "operators", "contract")}
-    record_check(model, check(model, **demanded), record, audits=[audit_document(made)])
+    report = check(model, **demanded)
+    if report.identity.sha256 != before:
+        raise SonnxError(f"'{model}' was changed while it was audited; audit it again")
+    record_check(model, report, record, audits=[audit_document(made)])
 
 
 def _text(

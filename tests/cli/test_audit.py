@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,6 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from sonnx_ort.cli import comparing
 from sonnx_ort.reporting.audit_report import MEASURED, UNITS
 from support.command import command, output, refusal
 from support.graphs import parse
@@ -263,6 +265,24 @@ def test_record_has_the_audit_and_is_verified() -> None:
         "Nodes of one run by what their results are: 2 exact, 0 admitted, 0 outside, 0 not known."
     )
     assert command("verify", "model.onnx", "record.json").stdout.endswith("no difference\n")
+
+
+def test_there_is_no_record_of_a_file_that_was_changed_while_it_was_audited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    audited = comparing.audit_model
+
+    def changing(*given: Any, **choices: Any) -> Any:
+        found = audited(*given, **choices)
+        model = onnx.load("model.onnx")
+        model.graph.node[0].name = "other"
+        onnx.save(model, "model.onnx")
+        return found
+
+    monkeypatch.setattr(comparing, "audit_model", changing)
+    said = refusal("audit", "model.onnx", *FEEDS, "--record", "record.json", "--quiet")
+    assert said == "sonnx-ort: 'model.onnx' was changed while it was audited; audit it again\n"
+    assert not Path("record.json").exists()
 
 
 UNUSABLE = {

@@ -1,13 +1,14 @@
 """Records are written with the model, or neither is."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import files
+from sonnx_ort import files, pipeline
 from support.backends import on_each_backend
 from support.graphs import binary_model
 
@@ -108,3 +109,20 @@ def test_record_of_a_check_is_of_a_file(source: Path) -> None:
             source.read_bytes(), operators="default", record=source.with_name("record.json")
         )
     assert str(caught.value) == "a record needs a model file; give the path of the model"
+
+
+def test_there_is_no_record_of_a_file_that_was_changed_while_it_was_checked(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = pipeline.check
+
+    def changing(*given: Any, **choices: Any) -> Any:
+        report = checked(*given, **choices)
+        onnx.save(binary_model("Sub", "float", ["n"], ["n"]), source)
+        return report
+
+    monkeypatch.setattr(pipeline, "check", changing)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.check(source, operators="default", record=source.with_name("record.json"))
+    assert str(caught.value) == f"'{source}' was changed while it was checked; check it again"
+    assert names(source.parent) == ["model.onnx"]
