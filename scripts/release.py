@@ -4,8 +4,9 @@ Makes the environment `.venv` first if there is none. The wheels are those of sc
 Linux, and the one without kernels. That of this machine is installed with what it asks for, and
 nothing else, in an environment of its own: what the project needs and does not ask for is missing
 there. Then the one without kernels takes its place, and at last the sources do, by the very line of
-the README. `--tag v1.2.3` refuses a tag that is not that of the version, and records that
-were made of other sources than these; without a tag they are only named. The documentation with
+the README. `--tag v1.2.3` refuses a tag that is not that of the version, addresses of the project
+that are placeholders, and records that were made of other sources than these; without a tag they
+are only named. The documentation with
 what scripts/pages.py makes of code and tests goes into an archive; with `--results JUNIT ...` it
 has the results of these runs of the tests, and is refused where they do not verify everything.
 """
@@ -35,6 +36,12 @@ FORMATS = ("text", "json", "sarif", "junit", "html", "github", "overlay")
 
 BACKENDS = ("python", "native", "compiled")
 """What enforces the rules; without kernels the last does not run."""
+
+ADDRESSED = ("pyproject.toml", "CITATION.cff")
+"""The files that tell where the project is."""
+
+PLACEHOLDER = "sonnx-ort.invalid"
+"""The host in addresses that are not known yet. RFC 2606 reserves `.invalid`: it leads nowhere."""
 
 _INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)
 """A line by which a page has its reader install a copy of the repository."""
@@ -66,10 +73,13 @@ def main() -> int:
     if tag not in {None, f"v{version}"}:
         print(f"The tag {tag} is not that of version {version}.", file=sys.stderr)
         return 2
-    if records := old():
-        said = f"Records that are not of these sources:\n{records}"
-        if tag is not None:
-            print(f"{said}There is no release {tag} with old records.", file=sys.stderr)
+    for heading, found, fault in (
+        ("Addresses that are placeholders", placeholders(), "placeholders"),
+        ("Records that are not of these sources", old(), "old records"),
+    ):
+        said = f"{heading}:\n{found}" if found else ""
+        if said and tag is not None:
+            print(f"{said}There is no release {tag} with {fault}.", file=sys.stderr)
             return 2
         print(said, end="", flush=True)
     status = write_pages(options.results)
@@ -94,6 +104,16 @@ def main() -> int:
         shutil.copytree(built, ROOT / "dist")
     print(f"{pack_pages(PAGES, ROOT / 'dist', version).name} has the documentation.")
     return 0
+
+
+def placeholders(root: Path = ROOT) -> str:
+    """The addresses of the project that are placeholders, a line each, with file and line."""
+    return "".join(
+        f"{name}:{number}: {line.strip()}\n"
+        for name in ADDRESSED
+        for number, line in enumerate((root / name).read_text("utf-8").splitlines(), start=1)
+        if PLACEHOLDER in line
+    )
 
 
 def pack_pages(pages: Path, folder: Path, version: str) -> Path:

@@ -182,8 +182,37 @@ def test_tag_of_another_version_is_refused(monkeypatch, capsys, tag):
 OLD = "docs/records/mutants.json: made of other sources. To make it anew: ...\n"
 
 
+PLACEHOLDERS = "pyproject.toml:7: Source = ...\n"
+
+
+def test_release_with_placeholders_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(release, "old", lambda: OLD)
+    monkeypatch.setattr(release, "placeholders", lambda: PLACEHOLDERS)
+    tag = f"v{sonnx_ort.__version__}"
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag", tag])
+    assert release.main() == 2
+    refusal = f"There is no release {tag} with placeholders.\n"
+    assert capsys.readouterr() == ("", f"Addresses that are placeholders:\n{PLACEHOLDERS}{refusal}")
+
+
+def test_placeholders_are_found_in_each_file_that_has_an_address(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nSource = "https://sonnx-ort.invalid"')
+    (tmp_path / "CITATION.cff").write_text("repository-code: https://sonnx-ort.invalid/source\n")
+    assert release.placeholders(tmp_path).splitlines() == [
+        'pyproject.toml:2: Source = "https://sonnx-ort.invalid"',
+        "CITATION.cff:1: repository-code: https://sonnx-ort.invalid/source",
+    ]
+
+
+def test_project_has_addresses_that_release_looks_at():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert PROJECT["urls"].keys() == {"Source", "Documentation", "Issues"}
+    assert citation["repository-code"] == PROJECT["urls"]["Source"]
+
+
 def test_release_with_old_records_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(release, "old", lambda: OLD)
+    monkeypatch.setattr(release, "placeholders", lambda: "")
     tag = f"v{sonnx_ort.__version__}"
     monkeypatch.setattr(sys, "argv", ["release.py", "--tag", tag])
     assert release.main() == 2
@@ -192,9 +221,17 @@ def test_release_with_old_records_is_refused(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("records", "said"), [(OLD, f"Records that are not of these sources:\n{OLD}"), ("", "")]
+    ("addresses", "records", "said"),
+    [
+        ("", OLD, f"Records that are not of these sources:\n{OLD}"),
+        (PLACEHOLDERS, "", f"Addresses that are placeholders:\n{PLACEHOLDERS}"),
+        ("", "", ""),
+    ],
 )
-def test_distributions_without_a_tag_name_old_records(monkeypatch, capsys, records, said):
+def test_distributions_without_a_tag_name_what_would_be_refused(
+    monkeypatch, capsys, addresses, records, said
+):
+    monkeypatch.setattr(release, "placeholders", lambda: addresses)
     monkeypatch.setattr(release, "old", lambda: records)
     monkeypatch.setattr(release, "write_pages", lambda _: 1)
     monkeypatch.setattr(sys, "argv", ["release.py"])
