@@ -50,7 +50,7 @@ api: arguments backends errors evidence files loading obligations options pipeli
     unenforced
 file_api: api arguments backends certificates errors evidence files loading obligations options
     pipeline profile unenforced
-runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
+runtime: arguments backends custom_ops errors guards kernel loading obligations options pipeline
     profile remedies terms unenforced
 comparing: api arguments backends custom_ops enforcing errors files guards kernel loading models
     obligations options oracle pipeline profile progress remedies runtime terms value_files

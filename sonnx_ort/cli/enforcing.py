@@ -125,12 +125,13 @@ def _needs(written: Path) -> tuple[str, str]:
     Both are empty if the model is as it was, or went to a device or a pipe, where it cannot be read
     again.
     """
-    from sonnx_ort.enforcing.record import read_enforcement
-    from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, names_needed_off
+    from sonnx_ort.enforcing.record import optimizers_to_switch_off, read_enforcement
+    from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 
     if is_stream(written):
         return "", ""
-    found = read_enforcement({e.key: e.value for e in read(written).proto.metadata_props})
+    metadata = {entry.key: entry.value for entry in read(written).proto.metadata_props}
+    found = read_enforcement(metadata)
     if found is None:
         return "", ""
     if found.backend is Backend.PYTHON:
@@ -138,8 +139,8 @@ def _needs(written: Path) -> tuple[str, str]:
         return added, ""
     library = "the library `sonnx_ort.kernels_library()`, and "
     needed = f"{library if found.backend is Backend.COMPILED else ''}this value of the option"
-    names = names_needed_off(rests_on_numbers=found.rests_on_numbers)
-    return f"a plain session needs {needed} {DISABLED_OPTIMIZERS}", ";".join(names)
+    value = ";".join(optimizers_to_switch_off(metadata, found))
+    return f"a plain session needs {needed} {DISABLED_OPTIMIZERS}", value
 
 
 def _demanded(operators: str) -> str:

@@ -20,7 +20,7 @@ from onnx import helper
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.derived_models import has_random_operators
 from sonnx_ort.comparing.limits import DEFAULT, LimitExceeded, Limits, Watched
-from sonnx_ort.enforcing.record import OPTIMIZERS
+from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import require_serializable
@@ -416,7 +416,8 @@ def start_session(
 ) -> _Session:
     """Start a session here, in the process that runs models."""
     proto = onnx.load_from_string(model)
-    numbers = any(entry.key == OPTIMIZERS for entry in proto.metadata_props)
+    claim = read_enforcement({entry.key: entry.value for entry in proto.metadata_props})
+    numbers = claim is not None and claim.rests_on_numbers
     if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
         prepare(options, Backend.COMPILED, rests_on_numbers=numbers)
     elif any(entry.domain == DOMAIN for entry in proto.opset_import):

@@ -18,7 +18,8 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.guard import OLDEST_FORMAT
-from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
+from sonnx_ort.guards.optimizers import names_needed_off
+from sonnx_ort.kernel.optimizers import MAY_ACT
 from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
@@ -31,8 +32,10 @@ ENFORCED = "sonnx_ort.enforced"
 OPTIMIZERS = "sonnx_ort.optimizers"
 """The key in a model's metadata for which optimizers of ONNX Runtime must be off, and may act.
 
-It is there where something is proved by floats that a kernel computes. It tells readers; sessions
-read the table of `sonnx_ort.kernel.optimizers`.
+It is there if a plain session has to switch optimizers off by its own options: of every backend but
+python, whose operators `register` adds, which also switches them off. And it is there where
+something is proved by floats that a kernel computes; `may_act` is only then. It tells readers;
+sessions read the tables of the installed version.
 """
 
 GROUP = "sonnx_ort.group"
@@ -70,8 +73,31 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             **({"rests_on_numbers": True} if enforcement.rests_on_numbers else {}),
         }
     )
-    if enforcement.rests_on_numbers:
-        model.metadata_props[OPTIMIZERS] = json.dumps({"off": MUST_BE_OFF, "may_act": MAY_ACT})
+    numbers = enforcement.rests_on_numbers
+    if numbers or enforcement.backend is not Backend.PYTHON:
+        off = names_needed_off(rests_on_numbers=numbers)
+        entry = {"off": off, **({"may_act": MAY_ACT} if numbers else {})}
+        model.metadata_props[OPTIMIZERS] = json.dumps(entry)
+
+
+def optimizers_to_switch_off(
+    properties: Mapping[str, str], enforcement: Enforcement
+) -> tuple[str, ...]:
+    """The optimizers that a plain session of an enforced model has to switch off.
+
+    They are those that its metadata names, and all that this version knows: other versions named
+    fewer, or none where nothing is proved of numbers.
+
+    Args:
+        properties: The metadata of a model that is as `rewrite` made it.
+        enforcement: What it says.
+
+    Returns:
+        Their names.
+    """
+    named = json.loads(properties.get(OPTIMIZERS, "{}")).get("off", ())
+    known = names_needed_off(rests_on_numbers=enforcement.rests_on_numbers)
+    return tuple(dict.fromkeys((*known, *named)))
 
 
 def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:

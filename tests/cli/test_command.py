@@ -13,6 +13,7 @@ import sonnx_ort
 from sonnx_ort.cli import application
 from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.enforcing.record import OPTIMIZERS
 from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.explanation import explain
 from support.command import command, output, refusal, without_next
@@ -114,6 +115,31 @@ def test_rewrite_says_what_a_plain_session_needs(
     chosen = ("--operators", "default", "--contract", given, "--backend", backend)
     shown = output("rewrite", source, "-o", target, *chosen)
     assert shown.partition("\n")[2].startswith(f"  a plain session needs {needs}")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param("", id="none, where nothing is proved of numbers"),
+        pytest.param('{"off": ["ConvMulFusion"], "may_act": []}', id="those of numbers alone"),
+    ],
+)
+def test_rewrite_again_says_no_less_of_a_model_of_an_earlier_version(
+    entry: str, tmp_path: Path
+) -> None:
+    """Earlier versions wrote fewer names into its metadata."""
+    source, again = tmp_path / "e.onnx", tmp_path / "again.onnx"
+    made = sonnx_ort.rewrite(
+        binary_model("Div", "int32", ["n"], ["m"]), operators="Div", backend="native"
+    )
+    (named,) = (each for each in made.metadata_props if each.key == OPTIMIZERS)
+    if entry:
+        named.value = entry
+    else:
+        made.metadata_props.remove(named)
+    onnx.save(made, source)
+    shown = output("rewrite", source, "-o", again, "--operators", "Div", "--backend", "native")
+    assert f"    {OF_OPERATORS}{';ConvMulFusion' if entry else ''}\n" in shown
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:

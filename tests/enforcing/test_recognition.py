@@ -11,6 +11,7 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
+from sonnx_ort.enforcing.record import OPTIMIZERS
 from support.graphs import binary_model, parse, tensor
 
 GRAPHS = {
@@ -326,6 +327,16 @@ def test_model_without_its_entry_is_refused() -> None:
     del made.metadata_props[:]
     with pytest.raises(sonnx_ort.InvalidModel, match=REFUSED):
         sonnx_ort.rewrite(made)
+
+
+@pytest.mark.parametrize("backend", ["native", "compiled"])
+def test_model_that_names_no_optimizers_is_recognized(backend: str) -> None:
+    """Earlier versions named them only where something is proved of numbers."""
+    original = parse(GRAPHS["Div"])
+    made = sonnx_ort.rewrite(original, backend=backend)
+    (entry,) = (entry for entry in made.metadata_props if entry.key == OPTIMIZERS)
+    made.metadata_props.remove(entry)
+    assert sonnx_ort.rewrite(made, backend=backend) == made
 
 
 def test_text_that_is_not_utf_8_is_refused() -> None:

@@ -39,7 +39,7 @@ function mapValues(object, change) {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
 
-async function outcomeOf(folder, run, disabledOptimizers) {
+async function outcomeOf(folder, run) {
   const unknown = run.types.find((type) => !(type in ARRAYS));
   if (unknown !== undefined) {
     return { cannot_hold: unknown };
@@ -49,7 +49,7 @@ async function outcomeOf(folder, run, disabledOptimizers) {
       logSeverityLevel: 4,
       intraOpNumThreads: 1,
       graphOptimizationLevel: run.optimized ? "all" : "disabled",
-      extra: { optimization: { disable_specified_optimizers: disabledOptimizers } },
+      extra: { optimization: { disable_specified_optimizers: run.disabled_optimizers } },
     });
     try {
       const outputs = await session.run(mapValues(run.inputs, fromBits));
@@ -63,8 +63,8 @@ async function outcomeOf(folder, run, disabledOptimizers) {
 }
 
 const folder = process.argv[2];
-const { runs, disabled_optimizers } = JSON.parse(readFileSync(join(folder, "runs.json"), "utf8"));
+const { runs } = JSON.parse(readFileSync(join(folder, "runs.json"), "utf8"));
 for (const run of runs) {
-  const outcome = await outcomeOf(folder, run, disabled_optimizers);
+  const outcome = await outcomeOf(folder, run);
   console.log(JSON.stringify({ name: run.name, ...outcome }));
 }

@@ -47,16 +47,17 @@ def main() -> None:
     folder = Path(sys.argv[1])
     content = json.loads((folder / "runs.json").read_text(encoding="utf-8"))
     for run in content["runs"]:
-        ended = outcome(folder, run, content["disabled_optimizers"])
+        ended = outcome(folder, run)
         print(json.dumps({"name": run["name"], **ended}), flush=True)
     assert not REFUSED & set(sys.modules)
 
 
-def outcome(folder: Path, run: Mapping[str, Any], disabled: str) -> dict[str, Any]:
+def outcome(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     """Run one model, and give its outputs or the message of its error."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
+    disabled = run["disabled_optimizers"]
     options.add_session_config_entry("optimization.disable_specified_optimizers", disabled)
     if not run["optimized"]:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL

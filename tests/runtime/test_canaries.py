@@ -12,16 +12,17 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.runtime import optimizers
-from sonnx_ort.runtime.canaries import OPTIMIZERS_OF_NUMBERS
-from sonnx_ort.runtime.optimizers import (
-    DISABLED_OPTIMIZERS,
+from sonnx_ort.guards import optimizers as tables
+from sonnx_ort.guards.optimizers import (
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
     names_of,
     names_to_switch_off,
 )
+from sonnx_ort.profile.operator import Optimizer
+from sonnx_ort.runtime import optimizers
+from sonnx_ort.runtime.canaries import OPTIMIZERS_OF_NUMBERS
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.runtime.registration import prepare
 from support.changes import INSTALLED
 from support.graphs import binary_model
@@ -87,11 +88,12 @@ def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
 
 def sets_of_optimizers(name, monkeypatch):
     """Misspell the name of an optimizer everywhere."""
-    for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS"):
+    for table in ("UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS"):
         wrong = misspelled(getattr(optimizers, table), name)
         monkeypatch.setattr(optimizers, table, wrong)
-    off = tuple(f"{each}s" if each == name else each for each in optimizers.MUST_BE_OFF)
-    monkeypatch.setattr(optimizers, "MUST_BE_OFF", off)
+    monkeypatch.setattr(tables, "UNWANTED_OPTIMIZERS", optimizers.UNWANTED_OPTIMIZERS)
+    off = tuple(f"{each}s" if each == name else each for each in tables.MUST_BE_OFF)
+    monkeypatch.setattr(tables, "MUST_BE_OFF", off)
 
 
 @pytest.mark.parametrize(

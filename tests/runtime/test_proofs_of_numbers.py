@@ -15,9 +15,11 @@ from onnx import numpy_helper
 import sonnx_ort
 from sonnx_ort import Contract, SonnxError, ValueContract
 from sonnx_ort.enforcing.record import OPTIMIZERS
+from sonnx_ort.guards import optimizers as tables
+from sonnx_ort.guards.optimizers import UNWANTED_OPTIMIZERS, names_of, names_to_switch_off
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.runtime import canaries, optimizers
-from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, names_to_switch_off
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import LEVELS, on_one_thread
@@ -147,7 +149,36 @@ def test_enforced_model_names_what_must_be_off_and_what_may_act(backend):
     model, contract, _ = made("product of weights overflows")
     enforced = sonnx_ort.rewrite(model, backend=backend, operators=FINITE, contract=contract)
     (entry,) = [each.value for each in enforced.metadata_props if each.key == OPTIMIZERS]
-    assert json.loads(entry) == {"off": [*MUST_BE_OFF], "may_act": [*MAY_ACT]}
+    off = list(dict.fromkeys((*names_of(UNWANTED_OPTIMIZERS), *MUST_BE_OFF)))
+    assert json.loads(entry) == {"off": off, "may_act": [*MAY_ACT]}
+
+
+@pytest.mark.parametrize(
+    ("backend", "named"),
+    [
+        pytest.param("python", [], id="python, which register switches off"),
+        pytest.param("native", [{"off": names_of(UNWANTED_OPTIMIZERS)}], id="native"),
+        pytest.param("compiled", [{"off": names_of(UNWANTED_OPTIMIZERS)}], id="compiled"),
+    ],
+)
+def test_model_names_what_a_plain_session_has_to_switch_off(backend, named):
+    """Nothing is proved of its numbers, so that the others may act."""
+    model = parse("(float[n] x, float[m] w) => (float[k] y) { y = Mul(x, w) }", opset=17)
+    enforced = sonnx_ort.rewrite(model, backend=backend, operators="Mul")
+    entries = [each.value for each in enforced.metadata_props if each.key == OPTIMIZERS]
+    assert [json.loads(entry) for entry in entries] == named
+
+
+@each_model
+def test_plain_session_with_the_option_of_the_metadata_forms_the_numbers_that_are_proved(name):
+    model, contract, feeds = made(name)
+    enforced = sonnx_ort.rewrite(model, backend="native", operators=FINITE, contract=contract)
+    metadata = {entry.key: entry.value for entry in enforced.metadata_props}
+    options = on_one_thread()
+    off = ";".join(json.loads(metadata[OPTIMIZERS])["off"])
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, off)
+    session = ort.InferenceSession(enforced.SerializeToString(), options)
+    assert np.isfinite(session.run(None, feeds)[0]).all()
 
 
 @BACKENDS
@@ -218,7 +249,7 @@ def test_what_an_unknown_optimizer_makes_is_an_error(backend, monkeypatch):
     """Here ConvMulFusion is one of which nothing is known."""
     off = tuple(name for name in MUST_BE_OFF if name != "ConvMulFusion")
     known = tuple(o for o in canaries.OPTIMIZERS_OF_NUMBERS if o.name != "ConvMulFusion")
-    monkeypatch.setattr(optimizers, "MUST_BE_OFF", off)
+    monkeypatch.setattr(tables, "MUST_BE_OFF", off)
     monkeypatch.setattr(optimizers, "OPTIMIZERS_OF_NUMBERS", known)
     model, contract, _ = made("product of weights overflows")
     with pytest.raises(SonnxError) as caught:

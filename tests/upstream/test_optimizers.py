@@ -18,14 +18,10 @@ from onnx import TensorProto
 from sonnx_ort.comparing.against_plain import RULES, optimizers_tried
 from sonnx_ort.comparing.isolated_run import Level as Optimization
 from sonnx_ort.comparing.isolated_run import Settings
+from sonnx_ort.guards.optimizers import OPTIMIZERS_OF_GUARDS, OPTIMIZERS_OF_OPERATORS, names_of
 from sonnx_ort.kernel.optimizers import GROUPS
 from sonnx_ort.loading.external_data import refer
-from sonnx_ort.runtime.optimizers import (
-    DISABLED_OPTIMIZERS,
-    OPTIMIZERS_OF_GUARDS,
-    OPTIMIZERS_OF_OPERATORS,
-    names_of,
-)
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from support.changes import INSTALLED, before_and_since
 from support.graphs import binary_model, parse
 from support.patterns import FUSIONS

@@ -1,12 +1,13 @@
 """Programs that run models where there is no sonnx_ort.
 
 Such a program gets a folder, in which `runs.json` holds the runs: their names, the files of the
-models, the element types of all inputs and outputs, and the inputs by their bits. It writes one
-line of JSON for each run as soon as that has ended: its `name`, and `outputs`, or `error`, a
-message, or `cannot_hold`, an element type.
+models, the optimizers that these name in their metadata, the element types of all inputs and
+outputs, and the inputs by their bits. It writes one line of JSON for each run as soon as that has
+ended: its `name`, and `outputs`, or `error`, a message, or `cannot_hold`, an element type.
 """
 
 import base64
+import itertools
 import json
 import shutil
 import sys
@@ -20,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.runtime.optimizers import UNWANTED_OPTIMIZERS, names_of
+from sonnx_ort.enforcing.record import OPTIMIZERS
 from support.child import TESTS, run_program
 from support.plain_runs.run import Array, CannotHold, Outcome, Run
 
@@ -66,12 +67,18 @@ def _write_runs(folder: Path, runs: Iterable[Run]) -> None:
                 "name": run.name,
                 "model": file,
                 "optimized": run.optimized,
+                "disabled_optimizers": _value_of_the_option(model),
                 "types": sorted(_element_types(model)),
                 "inputs": {name: _encode(array) for name, array in run.feeds.items()},
             }
         )
-    content = {"disabled_optimizers": ";".join(names_of(UNWANTED_OPTIMIZERS)), "runs": entries}
-    (folder / "runs.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "runs.json").write_text(json.dumps({"runs": entries}), encoding="utf-8")
+
+
+def _value_of_the_option(model: onnx.ModelProto) -> str:
+    """What a model says of its session; one without anything to enforce says nothing."""
+    named = [json.loads(e.value)["off"] for e in model.metadata_props if e.key == OPTIMIZERS]
+    return ";".join(itertools.chain.from_iterable(named))
 
 
 def _element_types(model: onnx.ModelProto) -> set[str]:

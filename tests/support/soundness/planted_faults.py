@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sonnx_ort.guards import optimizers as tables
 from sonnx_ort.kernel import interval_layout
 from sonnx_ort.kernel.node import Node
 from sonnx_ort.kernel.ranges import Interval
@@ -19,11 +20,11 @@ _RULES: Any = interval_layout.INTERVAL_RULES
 
 def no_optimizer_is_off(number: int) -> dict[str, int]:
     """Let every optimizer of numbers act, and look at no optimized graph."""
-    modules: Any = optimizers, optimized_graph
+    modules: Any = tables, optimizers, optimized_graph
     for module, name, value in (
         (modules[0], "MUST_BE_OFF", ()),
-        (modules[0], "OPTIMIZERS_OF_NUMBERS", ()),
-        (modules[1], "unknown_nodes", lambda *_: []),
+        (modules[1], "OPTIMIZERS_OF_NUMBERS", ()),
+        (modules[2], "unknown_nodes", lambda *_: []),
     ):
         assert hasattr(module, name), name
         setattr(module, name, value)
