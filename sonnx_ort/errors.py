@@ -121,6 +121,8 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
             if ONNX Runtime itself rejects what does.
         values: The elements of the operands at that index, without those of which only the shape
             matters, such as the data of a Slice; None as for `index`.
+        written: Where the node was written, as the model says, such as "written at net.py:7 in
+            Scale.forward"; empty if it does not say that. The message has it as a line of its own.
     """
 
     def __init__(  # noqa: PLR0913 - one parameter for each public field
@@ -133,6 +135,7 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
         shapes: tuple[tuple[int, ...], ...] | None = None,
         index: tuple[int, ...] | None = None,
         values: tuple[int | float, ...] | None = None,
+        written: str = "",
     ) -> None:
         super().__init__(message)
         self.rule = rule
@@ -141,10 +144,18 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
         self.shapes = shapes
         self.index = index
         self.values = values
+        self.written = ""
+        self.tell_place(written)
+
+    def tell_place(self, written: str) -> None:
+        """Say where the node was written, unless that is said."""
+        if written and not self.written:
+            self.written = printable(written)
+            self.args = (*self.args, f"    {self.written}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the fields when the error is pickled."""
-        return _restore_violation, (str(self), dict(self.__dict__))
+        return _restore_violation, (self.args[0], dict(self.__dict__))
 
 
 def _restore_violation(message: str, fields: dict[str, Any]) -> ContractViolation:

@@ -14,7 +14,7 @@ examining what it was made from; that examination is the model's own.
 Conforming and certificates are annexes: a function imports one where it needs it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ from sonnx_ort.loading.serialization import (
     serialize,
 )
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import every_node, label_of
 from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.obligation import identify
@@ -60,6 +61,7 @@ from sonnx_ort.obligations.waiving import (
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.options import Demands
+from sonnx_ort.written import Written, where_written
 
 if TYPE_CHECKING:
     from sonnx_ort.certificates import Proofs
@@ -503,6 +505,27 @@ def examine_original(model: bytes, choices: Choices) -> Examination:
     if enforcement is not None:
         choices = _restored(loaded, enforcement)
     return examine(Loaded(choices, loaded)).examination
+
+
+def written_places(model: bytes) -> Mapping[str, Written]:
+    """Where the nodes of an enforced model, or of its original, were written, by their labels.
+
+    Nodes of one label that were written in several places are left out.
+
+    Args:
+        model: The serialized model.
+    """
+    loaded = load_canonical(model)
+    graph_model = loaded.graph_model
+    enforcement = read_enforcement(graph_model.metadata_props)
+    if enforcement is not None:
+        restore(graph_model, enforcement)
+    places: dict[str, set[Written | None]] = {}
+    for node in every_node(graph_model.graph):
+        place = where_written(node, graph_model.producer_name)
+        places.setdefault(label_of(node), set()).add(place)
+    single = {label: found.pop() for label, found in places.items() if len(found) == 1}
+    return {label: place for label, place in single.items() if place is not None}
 
 
 def restored_original(source: ReadModel) -> onnx.ModelProto:

@@ -29,6 +29,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.remedies import Advice, Remedy, listed
 from sonnx_ort.terms.operand import Operand, Shape, has_known_sizes
+from sonnx_ort.written import carry
 
 Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
 
@@ -499,6 +500,8 @@ class NodeEdit:
         if self.tried:
             return
         graph = cast(ir.Graph, self.node.graph)
+        for node in self.added:
+            carry(self.node.metadata_props, node)
         graph.insert_before(self.node, self.added)
         pairs = zip(self.node.outputs, self.replacements, strict=False)
         new = {old: value for old, value in pairs if value is not None}

@@ -25,6 +25,7 @@ from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 from sonnx_ort.remedies import Remedy
+from sonnx_ort.written import carry
 
 _MOST_NODES = 4096
 _SCAN_WITHOUT_BATCHES = 9
@@ -313,6 +314,7 @@ def _copied_node(edit: NodeEdit, node: ir.Node, known: dict[ir.Value, ir.Value])
         name=edit.names.fresh_for_node(str(node.name or node.outputs[0].name)),
     )
     copy_origin(node, copied)
+    carry(node.metadata_props, copied)
     return copied
 
 

@@ -30,6 +30,7 @@ from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, 
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape, contradict
+from sonnx_ort.written import carry
 
 _TRAINING_MODE = 2
 _MASK = 1
@@ -110,6 +111,7 @@ def remove_dropouts(
             continue
         if result.is_graph_output():
             kept = ir.node("Identity", [operand], outputs=[ir.Value()], name=node.name)
+            carry(node.metadata_props, kept)
             ir.convenience.replace_nodes_and_values(
                 node.graph, node, [node], [kept], [result], [kept.outputs[0]]
             )
@@ -300,9 +302,11 @@ class _Simplified:
         """A node like another one and of its name, of another operand."""
         output = ir.Value(name=self._names.fresh(f"{node.outputs[0].name}_laid_out"))
         inputs = [operand, *node.inputs[1:]]
-        return ir.node(
+        made = ir.node(
             node.op_type, inputs, dict(node.attributes), outputs=[output], name=node.name
         )
+        carry(node.metadata_props, made)
+        return made
 
     def _put(self, node: ir.Node, made: Sequence[ir.Node]) -> None:
         """Put two nodes in the place of one; the second gives its result."""

@@ -25,6 +25,7 @@ from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, 
 from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.written import carry
 
 ENFORCED = "sonnx_ort.enforced"
 """The key in a model's metadata for how the model was enforced."""
@@ -212,7 +213,10 @@ class Groups:
 
     def record(self, nodes: Sequence[ir.Node], original: Original) -> None:
         """Mark nodes, without those of their subgraphs, as a group, and record the original."""
+        replaced = original.node.metadata_props if original.node is not None else ()
+        properties = {entry.key: entry.value for entry in replaced}
         for node in nodes:
+            carry(properties, node)
             node.metadata_props[GROUP] = str(self._next)
         nodes[-1].metadata_props[ORIGINAL] = original.text()
         self._next += 1

@@ -408,8 +408,8 @@ def _other_versions(stored: Record) -> Iterator[str]:
             yield f"{name}: {recorded} when it was recorded, {version} today"
 
 
-_NOT_COMPARED = frozenset({"waiver", "mendable", "rounding", "advice"})
-"""Entries that are no results of the analysis: a person's decision, and what could be done."""
+_NOT_COMPARED = frozenset({"waiver", "mendable", "rounding", "advice", "written"})
+"""Entries that are no results: a person's decision, what could be done, what a file says."""
 
 
 def differing_obligations(recorded: Analysis, today: Analysis) -> Iterator[str]:

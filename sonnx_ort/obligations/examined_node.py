@@ -317,4 +317,5 @@ def _obligation(
         evidence=judgement.evidence,
         hint=rule.requirement.hint(operands) if is_violated else "",
         path=target.path,
+        written=target.written,
     )

@@ -43,6 +43,7 @@ from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import contradict, format_shape
+from sonnx_ort.written import Written, where_written
 
 _RANDOM = frozenset(
     {
@@ -69,15 +70,17 @@ _TRAINING_INPUT = 2
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A node with its version and the nodes whose subgraphs contain it."""
+    """A node with its version, the nodes whose subgraphs contain it, and where it was written."""
 
     node: ir.Node
     version: int
     path: tuple[str, ...]
+    written: Written | None
 
     def finding(self, rule: Rule, detail: str, remedy: str = "") -> Finding:
         """The node as a place where the graph does not keep a rule."""
-        return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path, remedy)
+        place = self.node.op_type, label_of(self.node)
+        return Finding(rule, *place, detail, self.path, remedy, self.written)
 
 
 def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
@@ -132,7 +135,8 @@ def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:
 def _placed(model: ir.Model) -> list[_Placed]:
     versions = model.opset_imports
     return [
-        _Placed(node, versions.get(node.domain, 1), path) for node, path in nodes_with_paths(model)
+        _Placed(node, versions.get(node.domain, 1), path, where_written(node, model.producer_name))
+        for node, path in nodes_with_paths(model)
     ]
 
 

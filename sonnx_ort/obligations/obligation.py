@@ -15,6 +15,7 @@ from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.remedies import Advice, Remedy, in_command
 from sonnx_ort.terms.operand import OpenSize, Operand
 from sonnx_ort.versions import version_of
+from sonnx_ort.written import Written
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
 """The packages whose versions a report contains."""
@@ -69,6 +70,7 @@ class Obligation:
         advice: Why `conform` fixes it with further options alone, and which, as a clause; empty
             otherwise. Only `check` sets it, for violations.
         options: These options.
+        written: Where the node was written, as the model says; None if it does not.
     """
 
     rule: Rule
@@ -87,6 +89,7 @@ class Obligation:
     rounding: bool = False
     advice: str = ""
     options: tuple[Remedy, ...] = ()
+    written: Written | None = None
 
     @property
     def in_command(self) -> "Obligation":
@@ -115,18 +118,25 @@ class Obligation:
         return printable(f"{self.operator} '{self.node}'{inside}")
 
     @property
+    def named(self) -> str:
+        """The node in words, and where it was written if the model says that."""
+        return self.place if self.written is None else f"{self.place}, {self.written}"
+
+    @property
     def waiver_standing(self) -> str:
         """The state of its waiver, as a prefix for the waiver's text."""
         return "waiver EXPIRED, was waived" if self.waiver_expired else "waived"
 
     def __str__(self) -> str:
-        """Format the obligation in lines: status, operands, rule, hint and waiver."""
+        """Format the obligation in lines: status, source line, operands, rule, hint and waiver."""
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """The lines of the obligation, of which the first has no indentation; some are advice."""
+        at = [] if self.written is None else [str(self.written)]
         first, *others = [
             f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
+            *at,
             *map(str, self.operands),
             f"the rule: {self.rule.sentence} ({self.rule.source})",
         ]
@@ -181,6 +191,7 @@ class Finding:
         detail: What the graph leaves implicit or declares wrongly, as a clause.
         path: The nodes whose subgraphs contain the node, outermost first.
         remedy: How to fix it, as a clause; empty if the rule says that of all places.
+        written: Where the node was written, as the model says; None if it does not.
     """
 
     rule: Rule
@@ -189,6 +200,7 @@ class Finding:
     detail: str
     path: tuple[str, ...] = ()
     remedy: str = ""
+    written: Written | None = None
 
     @property
     def place(self) -> str:
@@ -199,12 +211,21 @@ class Finding:
         """The violation that it is if the rules on graphs are selected."""
         hint = self.remedy or self.rule.requirement.hint(())
         return Obligation(
-            self.rule, self.kind, self.name, (), Status.VIOLATED, self.detail, hint, self.path
+            self.rule,
+            self.kind,
+            self.name,
+            (),
+            Status.VIOLATED,
+            self.detail,
+            hint,
+            self.path,
+            written=self.written,
         )
 
     def __str__(self) -> str:
         """Format the finding on one line."""
-        return printable(f"{self.place}: {self.rule.id}: {self.detail}")
+        at = "" if self.written is None else f", {self.written}"
+        return printable(f"{self.place}{at}: {self.rule.id}: {self.detail}")
 
 
 def rule_document(rule: Rule) -> dict[str, object]:
@@ -231,6 +252,7 @@ def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str,
         "operator": obligation.operator,
         "node": obligation.node,
         "path": list(obligation.path),
+        **({"written": obligation.written.document()} if obligation.written else {}),
         "status": obligation.status.value,
         "enforced": obligation.enforced,
         "refused": obligation.refused,

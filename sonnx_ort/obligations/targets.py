@@ -40,6 +40,7 @@ from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, Status
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.written import Written, where_written
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """Attributes that element-wise operators had in versions 1 and 6 only."""
@@ -53,6 +54,7 @@ class Target:
         label: The node's name for messages; derived from its output if the node has no name.
         version: The imported version of the operator's domain.
         path: The nodes whose subgraphs contain it, outermost first: "If 'choose' then_branch".
+        written: Where it was written, as the model says; None if it does not.
     """
 
     node: ir.Node
@@ -60,6 +62,7 @@ class Target:
     label: str
     version: int
     path: tuple[str, ...] = ()
+    written: Written | None = None
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
@@ -164,7 +167,8 @@ def targets(model: ir.Model) -> Iterator[Target]:
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
             version = model.opset_imports.get(node.domain, 1)
-            yield Target(node, operator, label_of(node), version, path)
+            place = where_written(node, model.producer_name)
+            yield Target(node, operator, label_of(node), version, path, place)
 
 
 def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
@@ -346,7 +350,7 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
         asked_for += _computed(model)
     if FINITE_OUTPUTS in demands.operators:
         asked_for += [(value, ()) for value in model.graph.outputs]
-    return (
+    checked = (
         *_within_sizes(model, demands.contract, facts),
         *(
             _checked(value, demand, facts, path=path)
@@ -358,6 +362,16 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
             if _may_be_float(value, facts)
         ),
     )
+    return tuple(_placed(each, model.producer_name) for each in checked)
+
+
+def _placed(checked: CheckedValue, producer: str | None) -> CheckedValue:
+    """The same, with where the node was written that computes the value."""
+    node = checked.value.producer()
+    place = None if node is None else where_written(node, producer)
+    if place is None:
+        return checked
+    return replace(checked, obligation=replace(checked.obligation, written=place))
 
 
 def _contracted(

@@ -23,6 +23,7 @@ from sonnx_ort.reporting.html_report import html_page
 from sonnx_ort.reporting.text_report import overviews
 from sonnx_ort.reporting.verdict import causes, counted
 from sonnx_ort.reporting.viewers import overlay
+from sonnx_ort.written import Written
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = _IN_MESSAGES | {":": "%3A", ",": "%2C"}
@@ -53,7 +54,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
     ):
         for cause in causes(obligations):
             first = cause[0]
-            text = [printable(f"{first.place}: {first.evidence}")]
+            text = [printable(f"{first.named}: {first.evidence}")]
             if len(cause) > 1:
                 text.append(f"and {counted(len(cause) - 1, 'more check')} of this rule")
             if first.hint:
@@ -211,6 +212,7 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
         "partialFingerprints": _fingerprint(obligation.rule.id, *place, *about),
         # If one result has this property, all must have it.
         "suppressions": [suppression] if obligation.waived else [],
+        **_related(obligation.written),
     } | ({"fixes": [_fix(obligation, location)]} if obligation.mendable else {})
 
 
@@ -234,6 +236,22 @@ def _finding(finding: Finding, location: Json, position: int) -> Json:
         "locations": [{"physicalLocation": location, "logicalLocations": [logical]}],
         "partialFingerprints": _fingerprint(finding.rule.id, finding.place, finding.detail),
         "suppressions": [],
+        **_related(finding.written),
+    }
+
+
+def _related(written: Written | None) -> Json:
+    """The place in the source file, as the model says; the result itself is in the model."""
+    if written is None or not written.file:
+        return {}
+    location = {
+        "artifactLocation": _artifact_location(written.file),
+        "region": {"startLine": written.line},
+    }
+    return {
+        "relatedLocations": [
+            {"id": 1, "message": {"text": str(written)}, "physicalLocation": location}
+        ]
     }
 
 

@@ -260,6 +260,10 @@ def _coverage(report: Report) -> str:
     return table(("Operator", "Nodes", "Profile", "If enforced"), rows, numbers={1})
 
 
+def _where(finding: Finding) -> str:
+    return f", <bdi>{to_html(str(finding.written))}</bdi>" if finding.written else ""
+
+
 def _findings(findings: Iterable[Finding]) -> str:
     by_rule = findings_by_rule(findings)
     if not by_rule:
@@ -267,7 +271,8 @@ def _findings(findings: Iterable[Finding]) -> str:
     groups = []
     for identifier, found in by_rule.items():
         rows = "".join(
-            f"<li><bdi>{to_html(finding.place)}</bdi>: <bdi>{to_html(finding.detail)}</bdi></li>"
+            f"<li><bdi>{to_html(finding.place)}</bdi>{_where(finding)}: "
+            f"<bdi>{to_html(finding.detail)}</bdi></li>"
             for finding in found
         )
         groups.append(

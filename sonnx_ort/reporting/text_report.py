@@ -105,7 +105,7 @@ def _paragraph(
     lines = wrapped(f"{rule.id}, {checks} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]
     for obligation in cause[:_NODES_SHOWN]:
-        lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
+        lines += wrapped(f"{obligation.named}: {obligation.evidence}", "  ")
         if obligation is first:
             lines += _operands_of(obligation, shown)
         if obligation.waiver is not None:
@@ -421,6 +421,8 @@ def _obligation(
 ) -> Iterator[str]:
     place = f"{obligation.rule.id} at {obligation.place} {mark_of(obligation)}".rstrip()
     yield from map(paint, wrapped(place, "  "))
+    if obligation.written is not None:
+        yield from wrapped(str(obligation.written), "      ")
     yield from wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
@@ -450,7 +452,8 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
         sentence = found[0].rule.sentence
         lines.extend(wrapped(f"{identifier} ({len(found)}): {sentence}", "  "))
         for finding in found[:_FINDINGS_SHOWN]:
-            lines.extend(wrapped(f"{finding.place}: {finding.detail}", "      "))
+            at = f", {finding.written}" if finding.written else ""
+            lines.extend(wrapped(f"{finding.place}{at}: {finding.detail}", "      "))
         if len(found) > _FINDINGS_SHOWN:
             more = f"and {len(found) - _FINDINGS_SHOWN} more; --format json shows all"
             lines.extend(wrapped(more, "      "))

@@ -318,7 +318,7 @@ def report_as_html(report: Report) -> str:
 
 def _row(cause: Sequence[Obligation]) -> tuple[str, ...]:
     first = cause[0]
-    places = [obligation.place for obligation in cause[:_PLACES_SHOWN]]
+    places = [obligation.named for obligation in cause[:_PLACES_SHOWN]]
     if len(cause) > _PLACES_SHOWN:
         places.append(f"and {len(cause) - _PLACES_SHOWN:,} more")
     remedies = [first.hint] if first.hint else []

@@ -45,6 +45,7 @@ from sonnx_ort.runtime.violations import (
     violations_raised,
 )
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
+from sonnx_ort.runtime.written_places import WrittenPlaces
 from sonnx_ort.unenforced import warn_of_unenforced
 
 _Plain = onnxruntime.InferenceSession
@@ -160,6 +161,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         runs = EnforcedRuns(self._content, enforced.backend, level, self._weights)
         self._reference = None if enforced.backend is Backend.PYTHON else ReferenceRun(runs)
         self._held = HeldRules(choices, runs)
+        self._places = WrittenPlaces(self._content)
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)
@@ -335,6 +337,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 cause = self._compared_with_reference(
                     found, lambda other: other.run(output_names, feeds), message
                 ) or self._held.violation_in(message, feeds)
+            if isinstance(cause, ContractViolation):
+                self._places.tell(cause)
             if cause is None:
                 wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
                 callback(results, data, wrong or message)
@@ -359,8 +363,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         def held(message: str) -> ContractViolation | None:
             return None if feeds is None else self._held.violation_in(message, feeds)
 
-        with LOG.errors_raised():
-            return self._raising(run, repeated, held)
+        try:
+            with LOG.errors_raised():
+                return self._raising(run, repeated, held)
+        except ContractViolation as violation:
+            self._places.tell(violation)
+            raise
 
     def _raising(
         self, run: Run, repeated: Run | None, held: Callable[[str], ContractViolation | None]

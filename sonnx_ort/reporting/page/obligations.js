@@ -20,7 +20,7 @@ const items = report.obligations.map((o, index) => ({
   rule: o.rule,
   operator: o.operator,
   enforced: o.enforced ? "yes" : "no",
-  text: [o.rule, o.operator, o.node, ...o.path, o.evidence, hints[index] ?? "", ...(advised[index] ?? []), o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])].join("\n").toLowerCase(),
+  text: [o.rule, o.operator, o.node, ...o.path, o.evidence, o.written ? writtenText(o.written) : "", hints[index] ?? "", ...(advised[index] ?? []), o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])].join("\n").toLowerCase(),
 }));
 
 function shapeOf(shape) {
@@ -85,12 +85,17 @@ function explanation(obligation) {
   return [operands, make("details", {}, make("summary", {}, "rule and source"), ...told)];
 }
 
+const writtenText = ({ file, line, function: name, scope }) =>
+  [file ? `written at ${file}:${line}${name ? ` in ${name}` : ""}` : "", scope ? `${file ? "" : "written in "}scope '${scope}'` : ""].filter(Boolean).join(", ");
+
+const writtenAt = ({ written }) => (written ? [make("span", { className: "remark" }, isolated(writtenText(written)))] : []);
+
 function place(obligation) {
   if (!obligation.operator) return make("div", {}, "the graph");
   const button = make("button", { type: "button", title: "Show in the graph" });
   button.append(printable(`${obligation.operator} `), isolated(`'${obligation.node}'`));
   const inside = obligation.path.toReversed().map((step) => make("span", { className: "remark" }, "in ", isolated(step)));
-  const made = make("div", {}, button, ...inside);
+  const made = make("div", {}, button, ...inside, ...writtenAt(obligation));
   made.dataset.key = keyOf(obligation);
   return made;
 }
