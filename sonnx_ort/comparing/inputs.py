@@ -271,7 +271,7 @@ def require_within(
             raise SonnxError(
                 f"the input '{names[0]}' breaks {rule.id}: {violation.reason}",
                 f"the rule: {rule.sentence}",
-                Advice("to fix it: ", requirement.example.remedy),
+                Advice("to fix it: ", rule.example.remedy),
             )
 
 

@@ -303,7 +303,7 @@ def _general_obligations(
     for value in sparse:
         operands = facts.operands(("tensor",), (value,))
         judgement = GR1.requirement.judge(operands)
-        hint = GR1.requirement.hint(operands)
+        hint = GR1.hint(operands)
         obligations.append(
             Obligation(GR1, "", "", operands, judgement.status, judgement.evidence, hint)
         )

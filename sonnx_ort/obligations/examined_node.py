@@ -10,7 +10,6 @@ from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, aligned_axes
-from sonnx_ort.profile.requirements.shapes import hint_to_expand
 from sonnx_ort.profile.rule import Judgement, Rule, Status, Subject, at_run_time, proved, violated
 from sonnx_ort.terms.operand import Dimension, Operand, broadcast_shape
 
@@ -293,6 +292,8 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
     if alignment is not None and alignment.judgement.status is not Status.VIOLATED:
         aligned = _aligned(operands, alignment)
         if E1.requirement.judge(aligned).status is not Status.VIOLATED:
+            from sonnx_ort.profile.wording import hint_to_expand  # noqa: PLC0415 - no verdict
+
             return hint_to_expand(operands, aligned)
     return "the second operand does not line up with the first; correct the model"
 
@@ -315,7 +316,7 @@ def _obligation(
         operands=operands,
         status=judgement.status,
         evidence=judgement.evidence,
-        hint=rule.requirement.hint(operands) if is_violated else "",
+        hint=rule.hint(operands) if is_violated else "",
         path=target.path,
         written=target.written,
     )

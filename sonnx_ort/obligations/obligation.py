@@ -209,7 +209,7 @@ class Finding:
 
     def obligation(self) -> Obligation:
         """The violation that it is if the rules on graphs are selected."""
-        hint = self.remedy or self.rule.requirement.hint(())
+        hint = self.remedy or self.rule.hint()
         return Obligation(
             self.rule,
             self.kind,

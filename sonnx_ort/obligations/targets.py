@@ -423,7 +423,7 @@ def _checked(
     rule = FINITE if entry is None else contract_rule(entry)
     requirement = FINITE.requirement if entry is None else contract_requirement(entry)
     judgement = requirement.judge(known)
-    own = "replace it by a large finite number" if entry is None else requirement.hint([operand])
+    own = "replace it by a large finite number" if entry is None else rule.hint([operand])
     without = ("", "") if entry is None else ("Input", str(value.name))
     operator, label = without if node is None else (node.op_type, label_of(node))
     obligation = Obligation(

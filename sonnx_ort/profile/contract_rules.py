@@ -22,7 +22,6 @@ from sonnx_ort.profile.contract import (
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import (
-    Illustration,
     Judgement,
     Rule,
     Status,
@@ -31,7 +30,6 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.profile.source import Source, Standing, Words
 from sonnx_ort.terms.language import All, Compare, IsMultiple, Size, Tensor, Term
 from sonnx_ort.terms.operand import Operand, Shape, first_index, format_index
 from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
@@ -110,11 +108,10 @@ def contract_requirement(entry: ValueContract | ShapeDemand) -> "OnElements | On
     """The requirement on a value with a contract; of a value's entry one of `demands`."""
     if isinstance(entry, ShapeDemand):
         return sizes_requirement(entry)
-    example = contract_rule(entry).requirement.example
     names, numbers = (entry.value,), entry.numbers
     if entry.whole or entry.axis is not None:
-        return OnValue(names, entry.value, lambda _: numbers, example, of=entry)
-    return OnElements(names, entry.value, lambda _: numbers, example)
+        return OnValue(names, entry.value, lambda _: numbers, of=entry)
+    return OnElements(names, entry.value, lambda _: numbers)
 
 
 _NO_ENTRY = ValueContract("value", whole=True)
@@ -166,47 +163,11 @@ class OnValue(OnElements):
         return Violation(f"{text}: {names[0]}{format_index(index)} = {value}", index, (value,))
 
 
-def _source(remark: str) -> Source:
-    return Source("SONNX graph", "none", None, Standing.OWN, Words.OURS, remark)
-
-
 WITHIN_RANGE = Rule(
-    "Contract.range",
-    1317,
-    "Every element of the value lies in the range of its contract, and none is NaN.",
-    _source(
-        "No document demands it: the contract of a model's user does, which `contract` gives. It "
-        "is checked where the value enters the graph, or after the node that computes it."
-    ),
-    on_elements(
-        "value",
-        ValueContract("value", (0.0, 1.0)).numbers,
-        "image [0.0, 0.5], with range = [0, 1]",
-        "image [0.0, 7.5], with range = [0, 1]",
-        "scale or clip the values before the run, or correct the contract",
-    ),
-    unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. Proofs from "
-    "the contract do not hold then, not even that the process survives.",
+    "Contract.range", 1317, on_elements("value", ValueContract("value", (0.0, 1.0)).numbers)
 )
 
-WITHIN_FINITE = Rule(
-    "Contract.finite",
-    1318,
-    "Every element of a value whose contract says so is a finite number.",
-    _source(
-        "No document demands it: the contract of a model's user does. `Graph.finite` is the same "
-        "for outputs."
-    ),
-    on_elements(
-        "value",
-        ValueContract("value").numbers,
-        "image [0.0, 0.5], with finite = true",
-        "image [0.0, NaN], with finite = true",
-        "keep NaN and infinities out, or correct the contract",
-    ),
-    unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. Proofs from the "
-    "contract do not hold then.",
-)
+WITHIN_FINITE = Rule("Contract.finite", 1318, on_elements("value", ValueContract("value").numbers))
 
 
 # Terms are the same if they are one object, and answers about them are kept.
@@ -309,50 +270,16 @@ def _sizes(axis: SizeContract) -> str:
 def sizes_requirement(demand: ShapeDemand) -> OnSizes:
     """The requirement on the shape of an input."""
     whole = All(tuple(term for term, _ in _parts(demand)))
-    return OnSizes(demand.operands, lambda _: whole, _EXAMPLE_OF_SIZES, of=demand)
+    return OnSizes(demand.operands, lambda _: whole, of=demand)
 
-
-_EXAMPLE_OF_SIZES = Illustration(
-    "image (4, 3), whose first axis is batch, with batch = [1, 8]",
-    "image (9, 3), whose first axis is batch, with batch = [1, 8]",
-    "give inputs of the sizes that the contract allows, or correct the contract",
-)
 
 WITHIN_SIZES = Rule(
     "Contract.sizes",
     1319,
-    "The axes of an input have the sizes of its contract, and axes of one name have one size.",
-    _source(
-        "No document demands it: the contract of a model's user does. It is checked where the "
-        "input enters the graph."
-    ),
     sizes_requirement(ShapeDemand("input", (SizeContract("batch", 1, 8), 3))),
-    unenforced="ONNX Runtime 1.32.0 takes any size for an axis without a number, and does not "
-    "compare axes of one name. Proofs from the contract do not hold then.",
 )
 
-WHOLE = Rule(
-    "Contract.whole",
-    1320,
-    "Every element of a float value whose contract says so is a whole number.",
-    _source(
-        "No document demands it: the contract of a model's user does, of integers that are held "
-        "in floats. It is checked where the value enters the graph, or after the node that "
-        "computes it."
-    ),
-    OnValue(
-        ("value",),
-        "value",
-        lambda _: _NO_ENTRY.numbers,
-        Illustration(
-            "ids [0.0, 17.0], with whole = true",
-            "ids [0.0, 17.5], with whole = true",
-            "round the values before the run, or correct the contract",
-        ),
-    ),
-    unenforced="ONNX Runtime 1.32.0 computes with any number. Proofs from the contract do not "
-    "hold then.",
-)
+WHOLE = Rule("Contract.whole", 1320, OnValue(("value",), "value", lambda _: _NO_ENTRY.numbers))
 
 CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE, WITHIN_SIZES, WHOLE)
 """The rules that a contract selects."""

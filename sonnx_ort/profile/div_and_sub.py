@@ -1,9 +1,9 @@
 """Div and Sub: the rules of both editions, and of the drafts where the typed one has none."""
 
-from sonnx_ort.profile.common_rules import ADDED, SPARSE, STATED, RulesOf, working_group
+from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator, Optimizer
-from sonnx_ort.profile.options import WRITE_BROADCASTS, Edition
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import (
     INFINITY_FOR_ZERO_DIVISOR,
     NONZERO_DIVISOR,
@@ -11,108 +11,28 @@ from sonnx_ort.profile.requirements.arithmetic import (
 )
 from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
-from sonnx_ort.profile.rule import Requirement, Rule
-from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.remedies import Advice
+from sonnx_ort.profile.rule import Rule
 
 _div = RulesOf("Div", 11)
-_FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
-_INTEGERS = "The typed edition leaves its section on integers to be completed. "
-_SAME_SHAPE = "Tensors A, B and C must have the same shape."
-_SAME_TYPE = "Tensors A, B and C shall have the same numerical type."
-
-
-def _of_typed(
-    tag: str, offset: int, sentence: str, requirement: Requirement, later_tag: str
-) -> Rule:
-    """A rule on floats in the typed document of Div."""
-    source = Source("SONNX Div, typed edition", _FLOAT_SECTION, tag, later_tag=later_tag)
-    return _div(f"float.{tag}", offset).states(sentence, requirement, source=source)
-
-
-def _of_preliminary(  # noqa: PLR0913, PLR0917 - a row of a table
-    rules: RulesOf,
-    tag: str,
-    code: int,
-    sentence: str,
-    requirement: Requirement,
-    remark: str = "",
-    section: str = "Restrictions",
-    *,
-    contradicted: bool = False,
-) -> Rule:
-    """A rule of the preliminary document of Div or Sub, whose sentence is changed for a reason."""
-    words = Words.CHANGED if remark else Words.AS_WRITTEN
-    document = f"SONNX {rules.name}, preliminary edition"
-    source = Source(document, section, tag, words=words, remark=remark, contradicted=contradicted)
-    return rules(tag, code - rules.first_code).states(sentence, requirement, source=source)
-
-
 _FLOAT_RULES = (
-    _of_typed("R2", 1, _SAME_TYPE, SameNumericType(), "E_DIV_FLOAT_CONSTR_A_0020"),
-    _of_typed("RG1", 2, SPARSE, Dense(), "GR1"),
-    _of_typed("R1", 0, _SAME_SHAPE, SameShape(), "E_DIV_FLOAT_CONSTR_A_0010"),
+    _div("float.R2", 1).states(SameNumericType()),
+    _div("float.RG1", 2).states(Dense()),
+    _div("float.R1", 0).states(SameShape()),
 )
-_REPRESENTABLE = _div("int.C2", 14).states(
-    "Every quotient is representable: the smallest value is not divided by -1.",
-    RepresentableQuotient(),
-    remark="Neither the typed edition nor the draft says what that quotient is.",
-)
+_REPRESENTABLE = _div("int.C2", 14).states(RepresentableQuotient())
 _INTEGER_RULES = (
-    _div("int.R2", 11, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0020]").states(
-        _SAME_TYPE,
-        SameNumericType(family=Family.INTEGER),
-        remark=f'{_INTEGERS}The draft says "must have the same type", one of the eight integer '
-        "types.",
-        words=Words.CHANGED,
-    ),
-    _div("int.RG1", 12).states(
-        SPARSE,
-        Dense(),
-        source=working_group(
-            "Div",
-            f"{_INTEGERS}The draft applies the general restrictions.",
-            at="Restrictions",
-            later_tag="GR1",
-        ),
-    ),
-    _div("int.R1", 10, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]").states(
-        _SAME_SHAPE, SameShape(), remark=_INTEGERS.strip(), words=Words.AS_WRITTEN
-    ),
-    _div("int.C1", 13, "Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]").states(
-        "No element of B is zero.",
-        NONZERO_DIVISOR,
-        remark=f"{_INTEGERS}The draft states it as a formula. Its error conditions call the result "
-        "of a zero divisor dependent on the implementation.",
-    ),
+    _div("int.R2", 11).states(SameNumericType(family=Family.INTEGER)),
+    _div("int.RG1", 12).states(Dense()),
+    _div("int.R1", 10).states(SameShape()),
+    _div("int.C1", 13).states(NONZERO_DIVISOR),
     _REPRESENTABLE,
 )
 _PRELIMINARY_RULES = (
-    _of_preliminary(
-        _div, "R3", 33, "All input elements A and B shall have numerical types.", SameNumericType()
-    ),
-    _of_preliminary(_div, "R2", 32, "The operator does not support sparse tensors.", Dense()),
-    _of_preliminary(_div, "R1", 31, "The tensors A and B must have the same shape.", SameShape()),
-    _of_preliminary(
-        _div,
-        "R4",
-        34,
-        "No broadcasting, even if A and B are broadcastable to a common shape.",
-        NoBroadcasting(),
-        "The document's sentence also gives the reason: that computation time would depend on the "
-        "shapes.",
-    ),
-    _of_preliminary(
-        _div,
-        "R5",
-        35,
-        "Where B is zero the result is the representation of infinity.",
-        INFINITY_FOR_ZERO_DIVISOR,
-        "The document's formula gives inf wherever B is zero, whatever A is; its constraint C2 and "
-        "its Why3 contract (`B.data[i] <> 0`) exclude zeros. The formula is followed. Integers "
-        "have no infinity, so a zero divisor of theirs is a violation.",
-        contradicted=True,
-    ),
+    _div("R3", 22).states(SameNumericType()),
+    _div("R2", 21).states(Dense()),
+    _div("R1", 20).states(SameShape()),
+    _div("R4", 23).states(NoBroadcasting()),
+    _div("R5", 24).states(INFINITY_FOR_ZERO_DIVISOR),
 )
 
 
@@ -212,21 +132,6 @@ _OPTIMIZERS = (
 
 DIV = Operator(
     name="Div",
-    description="""
-        `Div`: the rules of the typed and of the preliminary document. The typed one leaves integers
-        to be completed; their rules are those of the working group's draft.
-
-        Results (both editions, integers): the quotient truncated towards zero. Results (typed,
-        floats): IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sign
-        and 0/0 is NaN. Results (preliminary, floats): the same, but +inf wherever B is zero,
-        whatever A is.
-
-        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol. It has no kernel for bfloat16. The smallest int32 or int64 divided by -1 ends the
-        process (SIGFPE); for int8 and int16 the result wraps. A zero divisor of any integer type
-        fails in the run. A constant one fails when the session starts, with an error that does not
-        name the node.
-    """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     irreplaceable=True,
@@ -247,68 +152,22 @@ _sub = RulesOf("Sub", 41)
 
 def _of_draft(family: Family, offset: int) -> tuple[Rule, ...]:
     """The rules of the working group's draft, which are those of `Div`'s typed edition."""
-    at = f"Inputs, A, Constraints [E_SUB_{family.upper()}_CONSTR_A"
-    floats = family is Family.FLOAT
-    same_type = _sub(f"{family}.R2", offset + 1, f"{at}_0020]").states(
-        _SAME_TYPE,
-        SameNumericType(family=family, added=(ElementType.BFLOAT16,) if floats else ()),
-        remark='The draft says "must have the same type", one of those that it lists.'
-        + (f" {ADDED}" if floats else ""),
-        words=Words.CHANGED,
-    )
-    restricted = "The draft applies the general restrictions."
-    general = working_group("Sub", restricted, at="Restrictions", later_tag="GR1")
-    same_shape = _sub(f"{family}.R1", offset, f"{at}_0010]").states(
-        _SAME_SHAPE,
-        SameShape(),
-        remark='For floats, the draft says "shall".' if floats else STATED,
-        words=Words.CHANGED if floats else Words.AS_WRITTEN,
-    )
+    added = (ElementType.BFLOAT16,) if family is Family.FLOAT else ()
     return (
-        same_type,
-        _sub(f"{family}.RG1", offset + 2).states(SPARSE, Dense(), source=general),
-        same_shape,
+        _sub(f"{family}.R2", offset + 1).states(SameNumericType(family=family, added=added)),
+        _sub(f"{family}.RG1", offset + 2).states(Dense()),
+        _sub(f"{family}.R1", offset).states(SameShape()),
     )
 
 
 _SUB_PRELIMINARY_RULES = (
-    _of_preliminary(
-        _sub,
-        "R3",
-        63,
-        "All input elements A and B shall have explicit subtractive types.",
-        SameNumericType(),
-    ),
-    _of_preliminary(_sub, "R2", 62, "The operator does not support sparse tensors.", Dense()),
-    _of_preliminary(
-        _sub,
-        "R1",
-        61,
-        "The tensors A and B must have the same shape.",
-        SameShape(),
-        Advice(
-            "The document's sentence also admits shapes that are broadcastable to a common one; "
-            "its own Why3 contract, which requires same_dimensions, does not. The contract is "
-            "followed, unless ",
-            WRITE_BROADCASTS,
-            " writes the broadcast out.",
-        ),
-        "Restrictions and formal specification",
-        contradicted=True,
-    ),
+    _sub("R3", 22).states(SameNumericType()),
+    _sub("R2", 21).states(Dense()),
+    _sub("R1", 20).states(SameShape()),
 )
 
 SUB = Operator(
     name="Sub",
-    description="""
-        `Sub`: the rules of the preliminary document; those of the typed edition are the working
-        group's draft, for there is no typed document of Sub.
-
-        Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
-
-        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol. It has no kernel for bfloat16.
-    """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     irreplaceable=True,

@@ -8,7 +8,6 @@ from typing import NoReturn
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, Subject
-from sonnx_ort.profile.source import Standing
 from sonnx_ort.terms.operand import Operand
 
 DOMAIN = "sonnx"
@@ -91,8 +90,7 @@ class Operator:
             have the same run-time checks for all type families, but for those of elements.
         unsupported: The attributes that its draft does not support. Rules demand what ONNX assumes
             if they are omitted, and none has to be given.
-        description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
-            ONNX Runtime behaves if the rules are not enforced.
+        has_draft: Whether a document or a draft states any of its rules.
     """
 
     name: str
@@ -117,7 +115,7 @@ class Operator:
     optional: tuple[str, ...] = ()
     elementwise: bool = True
     unsupported: tuple[str, ...] = ()
-    description: str = ""
+    has_draft: bool = True
 
     def __post_init__(self) -> None:
         """Reject a definition that cannot be enforced.
@@ -178,9 +176,15 @@ class Operator:
         return tuple(f"{self.result}{index}" for index in range(count))
 
     @property
-    def has_draft(self) -> bool:
-        """Whether a document or a draft states any of its rules."""
-        return any(rule.source.standing is Standing.STATED for rule in self.all_rules())
+    def description(self) -> str:
+        """Paragraphs for readers, which no verdict reads.
+
+        They are the operator, its results ("Results: ..."), and how ONNX Runtime behaves if the
+        rules are not enforced.
+        """
+        from sonnx_ort.profile.wording import description_of
+
+        return description_of(self.name)
 
     @property
     def checked_in_runs(self) -> bool:

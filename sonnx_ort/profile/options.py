@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
-from sonnx_ort.remedies import Remedy
 
 
 class Edition(enum.StrEnum):
@@ -30,13 +29,6 @@ class Broadcasting(enum.StrEnum):
 
     EXPLICIT = "explicit"
     """An explicit Broadcast in front of the node makes the shapes equal."""
-
-
-WRITE_BROADCASTS = Remedy("broadcast", Broadcasting.EXPLICIT.value)
-"""The option that lets operands have different shapes, in the open."""
-
-WRITE_DOWN = Remedy("make_explicit")
-"""The option that writes into the file what a model leaves to inference and to defaults."""
 
 
 BroadcastChoice = Broadcasting | Literal["reject", "explicit"]

@@ -5,12 +5,15 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.source import Basis, Source, Standing
 from sonnx_ort.terms.operand import Operand
+
+if TYPE_CHECKING:
+    from sonnx_ort.profile.source import Basis, Source
+    from sonnx_ort.profile.wording import Illustration, RuleText
 
 
 class Status(enum.StrEnum):
@@ -83,15 +86,6 @@ SMALLEST_CODE, LARGEST_CODE = 2, 9998
 """The range of rule codes: -1 is an inferred size, and 9999 a kernel that failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Illustration:
-    """A node or graph that keeps a rule, one that violates it, and how to fix that, as a clause."""
-
-    kept: str
-    broken: str
-    remedy: str
-
-
 class Subject(enum.StrEnum):
     """The subject of a requirement."""
 
@@ -126,6 +120,11 @@ class Subject(enum.StrEnum):
     def in_run(self) -> bool:
         """Whether a run checks it if it is not proved."""
         return self in _DECIDED_IN_RUNS
+
+    @property
+    def demanded_of_all(self) -> bool:
+        """Whether the general restrictions demand it of every operator."""
+        return self in _DEMANDED_OF_ALL
 
 
 _DECIDED_IN_RUNS = frozenset(
@@ -187,18 +186,14 @@ class Requirement(Protocol):
     """What a rule requires of a node's operands, checked statically or in a run.
 
     A requirement may have `judge_results(operands, results)`: a violation by the declared results
-    of a node, or None. One on elements may have `seen_by_shape`: the indices of the operands of
-    which it uses only the shape.
+    of a node, or None. It may have `hint(operands)`: how to fix a violation of these operands, if
+    that is not what the texts of the rule say. One on elements may have `seen_by_shape`: the
+    indices of the operands of which it uses only the shape.
     """
 
     @property
     def subject(self) -> Subject:
         """The subject of the requirement."""
-        ...
-
-    @property
-    def example(self) -> Illustration:
-        """Operands that keep it, operands that violate it, and how to fix that."""
         ...
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
@@ -209,23 +204,8 @@ class Requirement(Protocol):
         """Check the operands of a run; None if the rule is kept."""
         ...
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """How the author of a model can fix a violation, as a clause."""
-        ...
 
-
-class HintByExample:
-    """A requirement whose hint is how its example is fixed, whatever the operands are."""
-
-    __slots__ = ()
-
-    def hint(self: Requirement, operands: Sequence[Operand]) -> str:
-        """How the author of a model can fix a violation, as a clause."""
-        del operands
-        return self.example.remedy
-
-
-class JudgedInRuns(NamesOperands, HintByExample):
+class JudgedInRuns(NamesOperands):
     """A requirement that a run checks as it is judged before, of operands that are all known."""
 
     __slots__ = ()
@@ -253,7 +233,7 @@ class JudgedInRuns(NamesOperands, HintByExample):
         return Violation(judgement.evidence, (judgement.entry,), values)
 
 
-class DecidedBeforeRuns(HintByExample):
+class DecidedBeforeRuns:
     """A requirement that no run can violate."""
 
     __slots__ = ()
@@ -266,7 +246,7 @@ class DecidedBeforeRuns(HintByExample):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: a permanent id, a sentence, its source and its requirement.
+    """One rule: a permanent id and its requirement; its texts are found by the id.
 
     Attributes:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
@@ -277,22 +257,17 @@ class Rule:
             violates it, so that only results depend on its enforcement.
         since: The first version of the standard operators to which it applies.
         until: The last one; None if it applies to all that follow.
-        unenforced: What ONNX Runtime does where nothing enforces it, in sentences; empty if the
-            description of the operator says it.
         needed_before: For a rule that exists only because kernels of ONNX Runtime are wrong, the
             first version of onnxruntime measured to be right; None for a rule of the profile.
     """
 
     id: str
     code: int
-    sentence: str
-    source: Source
     requirement: Requirement
     operands: tuple[str, ...] | None = None
     survived: bool = False
     since: int = 1
     until: int | None = None
-    unenforced: str = ""
     needed_before: str | None = None
 
     def __post_init__(self) -> None:
@@ -303,7 +278,7 @@ class Rule:
             ValueError: The code is not from 2 to 9998, the range of the failure channel, or
                 `needed_before` is no release.
         """
-        for method in ("judge", "violation", "hint"):
+        for method in ("judge", "violation"):
             if not callable(getattr(self.requirement, method, None)):
                 kind = type(self.requirement).__name__
                 raise TypeError(f"the rule {self.id} cannot be enforced: {kind} has no {method}")
@@ -343,13 +318,51 @@ class Rule:
         return self.survived or self.requirement.subject in waivable
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> "Basis":
         """What it rests on."""
-        subject, standing = self.requirement.subject, self.source.standing
-        if standing is Standing.STATED:
-            return Basis.CHOSEN if self.source.contradicted else Basis.STATED
-        by_analogy = standing is Standing.BY_ANALOGY and subject in _DEMANDED_OF_ALL
-        return Basis.FOLLOWS if by_analogy or subject is Subject.HELD else Basis.OURS
+        from sonnx_ort.profile.wording import basis_of
+
+        return basis_of(self)
+
+    @property
+    def sentence(self) -> str:
+        """What it demands, in a sentence."""
+        return self.text.sentence
+
+    @property
+    def source(self) -> "Source":
+        """Who states it, and where."""
+        return self.text.source
+
+    @property
+    def unenforced(self) -> str:
+        """What ONNX Runtime does where nothing enforces it; empty if the operator says it."""
+        return self.text.unenforced
+
+    @property
+    def example(self) -> "Illustration":
+        """What keeps it, what breaks it, and how to fix that."""
+        return self.text.example
+
+    def hint(self, operands: Sequence[Operand] = ()) -> str:
+        """How the author of a model can fix a violation by these operands, as a clause."""
+        hint = getattr(self.requirement, "hint", None)
+        if hint is not None:
+            found: str = hint(operands)
+            return found
+        absent = getattr(self.requirement, "absent", False)
+        return (self.text.if_absent if absent else "") or self.example.remedy
+
+    @property
+    def text(self) -> "RuleText":
+        """What is said of it, which no verdict reads.
+
+        Raises:
+            KeyError: There are no texts of its id.
+        """
+        from sonnx_ort.profile.wording import text_of
+
+        return text_of(self.id)
 
     @property
     def in_run(self) -> bool:

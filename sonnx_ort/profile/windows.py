@@ -11,8 +11,6 @@ from typing import Any
 from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
-from sonnx_ort.profile.graph import WRITE_DEFAULT
-from sonnx_ort.profile.options import WRITE_DOWN
 from sonnx_ort.profile.requirements.attributes import (
     admitted,
     attribute_is,
@@ -22,7 +20,6 @@ from sonnx_ort.profile.requirements.attributes import (
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.rule import Attributes, AttributeValue, Judgement, Rule, proved, violated
-from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
@@ -30,36 +27,19 @@ SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""
 
 
-def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, at: str, *, given: bool) -> Rule:
+def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, *, given: bool) -> Rule:
     """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
-    return rules(tag, offset, at).states(
-        f"The attribute auto_pad is NOTSET{', and stands in the file' if given else ''}.",
-        admitted(
-            "auto_pad",
-            "NOTSET",
-            lambda mode: mode == "NOTSET",
-            *('auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'),
-            Advice("write the pads and auto_pad=NOTSET; ", WRITE_DOWN, " writes a default"),
-            given=given,
-        ),
-        remark="Its origin is that no attribute has a default." if given else "The words are ours.",
-        unenforced="silently computes the pads.",
+    return rules(tag, offset).states(
+        admitted("auto_pad", "NOTSET", lambda mode: mode == "NOTSET", given=given)
     )
 
 
-def attribute_has_numbers(  # noqa: PLR0913, PLR0917 - a row of a table
-    rules: RulesOf, offset: int, name: str, count: int, least: int, at: str, **fields: Any
+def attribute_has_numbers(
+    rules: RulesOf, offset: int, name: str, count: int, least: int, **fields: Any
 ) -> Rule:
     """The rule that an attribute has so many numbers, none below the least."""
-    demanded = f"{ {2: 'two', 4: 'four'}[count] } numbers, none below {least}"
-    kept, broken = [least] * count, [least] * (count - 1) + [least - 1]
     admits = numbers_from(count, least)
-    example = (f"{name}={kept}", f"{name}={broken}", f"give {demanded}")
-    return rules(name, offset, f"Attributes, {name}, Constraints [{at}]").states(
-        f"The attribute {name} has {demanded}.",
-        admitted(name, None, admits, *example),
-        **{"survived": False, **fields},
-    )
+    return rules(name, offset).states(admitted(name, None, admits), **{"survived": False, **fields})
 
 
 def numbers_from(count: int, least: int) -> Callable[[Any], bool]:
@@ -134,25 +114,10 @@ def known_size(operand: Operand, axis: int) -> int | None:
 _max_pool = RulesOf("MaxPool", 781, survived=True)
 _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
-_COUNTED = "C2 of it has their number."
-_NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and rejects other"
 
 
 def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
-    named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
-    sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
-    return _max_pool(tag, offset, "Restrictions [R2]").states(
-        f"{sentence} in the file.",
-        given_attributes(
-            names,
-            ", ".join(f"{name} given" for name in names),
-            f"{names[0]} left out",
-            WRITE_DEFAULT,
-        ),
-        remark="The draft says it of all attributes.",
-        unenforced="assumes the defaults of ONNX.",
-        since=since,
-    )
+    return _max_pool(tag, offset).states(given_attributes(names), since=since)
 
 
 def _window_fits(attributes: Attributes) -> Term:
@@ -185,102 +150,24 @@ MAX_POOL = _max_pool.operator(
     Family.FLOAT,
     Family.INTEGER,
     rules=[
-        *_max_pool.general(
-            (*IEEE_TYPES, ElementType.INT8, ElementType.UINT8),
-            at="MaxPool (float)",
-            remark="The draft has another section for integers of 8 bits.",
-            sentence="Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
-        ),
-        _max_pool("R1", 2, "Restrictions [R1]").states(
-            "X has two spatial axes.",
-            of_rank(4, "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"),
-            unenforced="silently pools along one and three axes too. Versions up to 1.28 end the "
-            "process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
-            survived=False,
-        ),
+        *_max_pool.general((*IEEE_TYPES, ElementType.INT8, ElementType.UINT8)),
+        _max_pool("R1", 2).states(of_rank(4), survived=False),
         _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
         _given("R2.storage_order", 4, "storage_order", since=8),
         _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
-        auto_pad_is_not_set(_max_pool, "R3", 6, "Restrictions [R3]", given=False),
-        _max_pool("R4", 7, "Restrictions [R4]").states(
-            "The attribute ceil_mode is 0.",
-            attribute_is("ceil_mode", 0, "pad X, so that every window is whole"),
-            unenforced="silently adds incomplete windows; it takes 2 for 0.",
-            since=10,
-        ),
-        _max_pool("R5", 8, "Restrictions [R5]").states(
-            "The attribute storage_order is 0.",
-            attribute_is("storage_order", 0, "transpose the tensor of indices"),
-            unenforced="counts indices by columns if it is 1, and rejects other numbers.",
-            since=8,
-        ),
-        attribute_has_numbers(
-            *(_max_pool, 9, "kernel_shape", 2, 1, "C1"),
-            remark=_COUNTED,
-            unenforced="rejects others with an error. Versions up to 1.28 end the process at three "
-            "of them (SIGABRT).",
-        ),
-        attribute_has_numbers(
-            *(_max_pool, 10, "strides", 2, 1, "C1"),
-            remark=_COUNTED,
-            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.25 end the process at a 0 "
-            "(SIGFPE).",
-        ),
-        attribute_has_numbers(
-            *(_max_pool, 11, "dilations", 2, 1, "C1"),
-            remark=_COUNTED,
-            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.25 take 0 and negative numbers "
-            "too.",
-            survived=True,
-            since=10,
-        ),
-        attribute_has_numbers(
-            *(_max_pool, 12, "pads", 4, 0, "C1"),
-            remark="It has their number. A padding is a number of elements, 'possibly zero'.",
-            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.29 take negative numbers too.",
-            survived=True,
-        ),
-        _max_pool("padding", 13, "Attributes, pads, Constraints [C2]").states(
-            "No padding is as long as the dilated kernel.",
-            held(
-                _padding_is_narrow,
-                "kernel_shape=[2, 2], pads=[1, 1, 1, 1]",
-                "kernel_shape=[2, 2], pads=[2, 2, 2, 2]",
-                "pad less, or in front of the node with Pad",
-                attributes=_WINDOW,
-            ),
-            remark="ONNX Runtime demands it of the kernel without dilation, and rejects more.",
-        ),
-        _max_pool("fits", 14, "Outputs, Y [C1]").states(
-            "The dilated kernel fits into the padded X.",
-            on_shapes(
-                ("X",),
-                _window_fits,
-                "X (1, 3, 4, 4), kernel_shape=[2, 2]",
-                "X (1, 3, 1, 4), kernel_shape=[2, 2]",
-                "pad X, or take a smaller kernel",
-                attributes=_WINDOW,
-            ),
-            remark="The draft has a formula for the sizes of Y. What does not fit has none.",
-            unenforced="silently gives a result for a window of which less than a stride is "
-            "missing, from the rest of it.",
-        ),
+        auto_pad_is_not_set(_max_pool, "R3", 6, given=False),
+        _max_pool("R4", 7).states(attribute_is("ceil_mode", 0), since=10),
+        _max_pool("R5", 8).states(attribute_is("storage_order", 0), since=8),
+        attribute_has_numbers(_max_pool, 9, "kernel_shape", 2, 1),
+        attribute_has_numbers(_max_pool, 10, "strides", 2, 1),
+        attribute_has_numbers(_max_pool, 11, "dilations", 2, 1, survived=True, since=10),
+        attribute_has_numbers(_max_pool, 12, "pads", 4, 0, survived=True),
+        _max_pool("padding", 13).states(held(_padding_is_narrow, attributes=_WINDOW)),
+        _max_pool("fits", 14).states(on_shapes(("X",), _window_fits, attributes=_WINDOW)),
         _max_pool("C1", 15).states(
-            "Where X is padded, no axis is shorter than its dilation.",
-            on_shapes(
-                ("X",),
-                _no_window_steps_over,
-                "X (1, 3, 2, 2), dilations=[2, 2], pads=[1, 1, 1, 1]",
-                "X (1, 3, 1, 1), dilations=[2, 2], pads=[1, 1, 1, 1]",
-                "do not dilate the window, or pad less",
-                attributes=("pads", "dilations"),
-            ),
-            remark="The draft demands a padding that is shorter than the dilated kernel, so that "
-            "each window has an element of X. A window steps over a shorter axis nevertheless.",
-            unenforced="silently gives the lowest finite number for a window of padding.",
+            on_shapes(("X",), _no_window_steps_over, attributes=("pads", "dilations"))
         ),
         _max_pool("float.C2", 16).states(
-            "No element of X is NaN or -inf.",
             on_elements(
                 "X",
                 NumberSet(
@@ -288,32 +175,9 @@ MAX_POOL = _max_pool.operator(
                     lambda dtype: (finite_numbers(dtype)[0], math.inf),
                     admits_nan=False,
                 ),
-                "X [[0.5, inf]], float",
-                "X [[0.5, NaN]], float",
-                "replace NaN and -inf by numbers, for example with IsNaN, IsInf and Where",
-            ),
-            remark="The draft has examples with -inf, and does not say what its Max_F makes of "
-            "NaN. That of October 2026 gives NaN.",
-            unenforced="silently gives NaN or a number for a window with a NaN, by its position "
-            "and the type. In float it gives the lowest finite number for many "
-            "windows of -inf.",
+            )
         ),
     ],
-    description="""
-        `MaxPool`: the largest element in each position of a window that moves over two spatial
-        axes.
-
-        Results: elements of X, in its type; padding is never the largest. The second output has the
-        indices of these elements in X, counted from its first one. Of equal elements it is the
-        first.
-
-        The draft of 2026-10-03 in ericjenn/sonnx is not followed. It takes any rank from 3 on, does
-        not support the second output, and gives NaN for a window with a NaN.
-
-        ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and rejects
-        empty tensors, except an empty batch. Versions up to 1.28 give wrong indices of elements
-        that are the smallest number of their type. Each rule says what it does with a violation.
-    """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),
     further_results=("Indices",),

@@ -13,8 +13,9 @@ from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.catalog import OPERATORS, RULES, OperatorStanding, standing_of
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.profile.rule import Illustration, Rule, Subject
+from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis, Standing, Words
+from sonnx_ort.profile.wording import Illustration
 from sonnx_ort.remedies import Advice, joined
 from sonnx_ort.reporting.terminal import wrapped
 
@@ -122,7 +123,7 @@ def explanation_of(identifier: str) -> Explanation:
             f"there is no rule '{identifier}'{similar}; `sonnx-ort explain` lists all rules"
         )
     rule = RULES[name]
-    source, example = rule.source, rule.requirement.example
+    source, example = rule.source, rule.example
     return Explanation(
         name,
         rule.sentence,

@@ -275,7 +275,7 @@ def examples(
     Raises:
         ValueError: The example is no node of the operator.
     """
-    example = rule.requirement.example
+    example = rule.example
     kept, bar, broken = COMPLETED.get(rule.id, "").partition("|")
     completed = (kept, broken if bar else kept)
     pairs = zip((example.kept, example.broken), completed, strict=True)

@@ -229,6 +229,9 @@ Run = Callable[..., tuple[int, str, str]]
 FOLDERS = ("checker", "guards", "kernel", "profile", "terms")
 """All that the checker is, as the help of `certify` and docs/certificates.md say."""
 
+LEFT_OUT = ("__pycache__", "texts", "texts.csv", "wording.py", "source.py")
+"""What of these the checker does not read: the texts of rules among them."""
+
 
 ALONE = """
 import runpy, sys
@@ -241,12 +244,11 @@ runpy.run_module("sonnx_ort.checker", run_name="__main__", alter_sys=True)
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Run:
-    """Runs the checker of a package that has these folders and a file, and nothing else."""
+    """Runs the checker of a package that has these folders without texts, and nothing else."""
     package = tmp_path / "alone" / "sonnx_ort"
     for folder in FOLDERS:
         source = Path(checker.__file__).parents[1] / folder
-        shutil.copytree(source, package / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(Path(checker.__file__).parents[1] / "remedies.py", package)
+        shutil.copytree(source, package / folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
     (package / "__init__.py").touch()
 
     def run(*arguments: Path) -> tuple[int, str, str]:

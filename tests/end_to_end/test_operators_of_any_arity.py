@@ -22,26 +22,42 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.requirements.attributes import SameNumericType
-from sonnx_ort.profile.rule import Illustration, Rule, Subject
-from sonnx_ort.profile.source import Source
+from sonnx_ort.profile.rule import Rule, Subject
 
 class Finite:
     """No element is infinite."""
     subject = Subject.ELEMENTS
-    example = Illustration("X [1]", "X [inf]", "keep infinities out")
     def judge(self, operands): return at_run_time("known in a run")
     def violation(self, arrays):
         infinite = any(abs(array).max(initial=0) > 1e30 for array in arrays)
         return Violation("an infinity") if infinite else None
-    def hint(self, operands): return "keep infinities out"
 
-SOURCE, CODE = Source("Test", "section", None), {first_code}
-SHAPE = Rule("{name}.R1", CODE + 1, "One shape.", SOURCE, SameShape())
-TYPE = Rule("{name}.R2", CODE + 2, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
-FINITE = Rule("{name}.C1", CODE + 3, "Finite.", SOURCE, Finite())
+CODE = {first_code}
+SHAPE = Rule("{name}.R1", CODE + 1, SameShape())
+TYPE = Rule("{name}.R2", CODE + 2, SameNumericType({result_type!r}), {typed})
+FINITE = Rule("{name}.C1", CODE + 3, Finite())
 BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
 OPERATOR = Operator("{name}", {operands}, {versions}, dict.fromkeys(Edition, BOTH), {fields})
 '''
+TEXTS = """
+[{name}]
+description = "Made up."
+["{name}.R1"]
+sentence = "One shape."
+keeps = "X (1,), Y (1,)"
+breaks = "X (1,), Y (2,)"
+to_fix = "give both one shape"
+["{name}.R2"]
+sentence = "One type."
+keeps = "X float, Y float"
+breaks = "X float, Y double"
+to_fix = "convert one"
+["{name}.C1"]
+sentence = "Finite."
+keeps = "X [1]"
+breaks = "X [inf]"
+to_fix = "keep infinities out"
+"""
 MADE_UP = {
     "Softplus": {
         "first_code": 9000,
@@ -72,6 +88,8 @@ def made_up(copy: PackageCopy, **changes: str) -> None:
         file = name.lower()
         fields = own | changes | {"name": name, "file": file}
         copy.path(f"sonnx_ort/profile/{file}.py").write_text(RULES.format(**fields))
+        texts = copy.path(f"sonnx_ort/profile/texts/{file}.toml")
+        texts.write_text(TEXTS.format(name=name))
         entry = '        "Sub": by_ufunc(np.subtract),\n'
         computed = f'        "{name}": lambda *operands, edition: {own["arithmetic"]},\n'
         copy.replace("custom_ops/arithmetic.py", entry, computed + entry)

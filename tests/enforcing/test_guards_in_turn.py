@@ -7,15 +7,23 @@ import pytest
 
 from support.package_copy import PackageCopy, followed
 
-FILE, VERSIONS = "sonnx_ort/profile/arithmetic.py", "versions=(1, 6, 7, 13, 14),"
+FILE, VERSIONS = "sonnx_ort/profile/arithmetic.py", "versions=(1, 6, 7, 13, 14)"
 RULE = """
 from sonnx_ort.profile.requirements.ordered import Ordered
 from sonnx_ort.profile.rule import Rule
 
-_C9 = Rule("Add.C9", 9501, "A is not above B.", own("Add", ""), Ordered())
+_C9 = Rule("Add.C9", 9501, Ordered())
 
 
 def _sum_or_product("""
+
+TEXTS = """
+["Add.C9"]
+sentence = "A is not above B."
+keeps = "A [1], B [2]"
+breaks = "A [2], B [1]"
+to_fix = "exchange the operands"
+"""
 
 RUN = """
 import numpy as np
@@ -52,7 +60,8 @@ OUTCOMES = {
 def copy(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
     made = followed(tmp_path_factory.mktemp("ordered"))
     made.replace(FILE, "\ndef _sum_or_product(", RULE)
-    made.replace(FILE, VERSIONS, f"{VERSIONS} rules=[_C9] if name == 'Add' else (),")
+    made.replace(FILE, VERSIONS, f"{VERSIONS}, rules=[_C9] if name == 'Add' else ()")
+    made.path("sonnx_ort/profile/texts/ordered.toml").write_text(TEXTS, "utf-8")
     return made
 
 

@@ -116,7 +116,7 @@ def test_end_of_an_interval_that_is_left_out_is_not_compared(
 
 def look_at(numbers: NumberSet) -> list[str]:
     """The operators of the guard of a set of numbers, of float."""
-    guard = elements_guard(on_elements("X", numbers, "1", "0", "correct it"))
+    guard = elements_guard(on_elements("X", numbers))
     nodes = StandardNodes(ValueNames(ir.Model(ir.Graph([], [], nodes=[]), ir_version=9)), "x", 17)
     node = GuardedNode([], ElementType.FLOAT, ElementType.FLOAT)
     guard.look(nodes, [ir.Value(name="x")], node)

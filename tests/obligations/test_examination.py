@@ -99,7 +99,7 @@ class TestSparseTensor:
         assert (found.rule.id, found.operator, found.node) == ("GR1", "", "")
         assert (found.place, found.evidence) == ("the graph", "tensor 'c' is sparse")
         assert [operand.value for operand in found.operands] == ["c"]
-        assert found.hint == found.rule.requirement.hint(found.operands) != ""
+        assert found.hint == found.rule.hint(found.operands) != ""
 
     @pytest.mark.parametrize(
         ("node", "rule"), [("y = Div(c, c)", "Div.float.RG1"), ("y = sonnx.Broadcast(c)", "GR1")]

@@ -63,5 +63,5 @@ def test_arrays_are_never_an_offence(rule_id):
 
 @pytest.mark.parametrize("rule_id", DENSE)
 def test_hint(rule_id):
-    hint = RULES[rule_id].requirement.hint(operands(True, False))
+    hint = RULES[rule_id].hint(operands(True, False))
     assert hint == "store the tensor densely"

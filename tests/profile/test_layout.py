@@ -272,7 +272,7 @@ def test_violation(
     ],
 )
 def test_hint(rule: str, hint: str) -> None:
-    assert RULES[rule].requirement.hint([]) == hint
+    assert RULES[rule].hint() == hint
 
 
 @pytest.mark.parametrize(

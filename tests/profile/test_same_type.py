@@ -196,7 +196,7 @@ def test_one_array_is_no_offence():
 
 @pytest.mark.parametrize("rule_id", SAME_TYPE)
 def test_hint(rule_id):
-    assert RULES[rule_id].requirement.hint(operands("float", "bool")) == (
+    assert RULES[rule_id].hint(operands("float", "bool")) == (
         "convert with an explicit Cast to one of float16, float, double, bfloat16, "
         "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
     )
@@ -212,7 +212,7 @@ def test_example_keeps_and_breaks_the_rule_and_is_of_its_family(rule):
         pairs = [tensor.split() for tensor in example.split(", ")]
         return rule.requirement.judge([Operand(n, n, "input", kind) for n, kind in pairs]).status
 
-    example = rule.requirement.example
+    example = rule.example
     assert (judged(example.kept), judged(example.broken)) == (Status.PROVED, Status.VIOLATED)
     kept = ElementType.named(example.kept.split()[-1])
     assert f".{kept.family}." in rule.id or not FAMILIES & {*rule.id.split(".")}

@@ -279,8 +279,8 @@ def test_nan_under_crossed_bounds_is_shown_with_its_place(dtype: np.dtype) -> No
 def test_hint(rule: str, attributes: Mapping[str, AttributeValue], hint: str) -> None:
     bound = RULES[rule]
     said = {name: attributes.get(name) for name in bound.attributes}
-    assert bound.requirement.hint([]) == hint
-    assert bound.of_node(said).requirement.hint([]) == hint
+    assert bound.hint() == hint
+    assert bound.of_node(said).hint() == hint
 
 
 def test_nothing_is_said_of_attributes_that_are_not_known() -> None:

@@ -249,4 +249,4 @@ def test_attribute_that_is_left_out_is_written_and_no_network_is_trained_anew(
 ) -> None:
     of_node = RULES[rule].of_node(attributes)
     assert of_node.requirement.judge([]).status is Status.VIOLATED
-    assert of_node.requirement.hint([]) == remedy
+    assert of_node.hint() == remedy

@@ -51,7 +51,7 @@ class PackageCopy:
 
 TEXT = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 STEP = re.compile(
-    r"(?:`(?P<file>[\w/]+\.py)`[^\n]*:\n\n)?```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL
+    r"(?:`(?P<file>[\w/]+\.(?:py|toml))`[^\n]*:\n\n)?```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL
 )
 
 
@@ -68,6 +68,8 @@ def followed(folder: Path) -> PackageCopy:
     copy = PackageCopy.in_folder(folder)
     for file, kind, text in steps():
         match kind:
+            case "toml":
+                copy.path(file).write_text(text, encoding="utf-8")
             case "python" if not text.startswith("import numpy"):
                 copy.path(file).write_text(text, encoding="utf-8")
             case "diff":

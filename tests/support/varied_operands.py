@@ -46,7 +46,7 @@ NO_EXAMPLES = {"Div.R5", "Cast.float.C1", "Slice.C2", "Slice.R6", "Slice.R8"}
 def examples() -> Iterator[tuple[Rule, str]]:
     """The rules that runs decide, each with operands."""
     for rule in CHECKED:
-        for text in (rule.requirement.example.kept, OTHER_EXAMPLES.get(rule.id)):
+        for text in (rule.example.kept, OTHER_EXAMPLES.get(rule.id)):
             if text in OTHER_EXAMPLES.values() or (text and rule.id not in NO_EXAMPLES):
                 yield rule, text
 

@@ -13,8 +13,6 @@ from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import (
-    HintByExample,
-    Illustration,
     Judgement,
     Subject,
     Violation,
@@ -40,19 +38,12 @@ WITHIN_WIDTH = NumberSet(
 )
 """By how many places the bits of a type can be shifted."""
 
-NONZERO_DIVISOR = on_elements(
-    "B",
-    NONZERO,
-    "A [6, 9], B [3, 2]",
-    "A [6, 9], B [3, 0]",
-    "keep zeros out of the divisor, for example with Where or Max",
-    operands=("A", "B"),
-)
+NONZERO_DIVISOR = on_elements("B", NONZERO, operands=("A", "B"))
 """No element of B is zero."""
 
 
 @dataclass(frozen=True, slots=True)
-class RepresentableQuotient(HintByExample):
+class RepresentableQuotient:
     """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
     `deed` is the forbidden operation, as a clause without a subject; `finding` says what it gives.
@@ -64,11 +55,6 @@ class RepresentableQuotient(HintByExample):
     bits: int = 8
 
     subject: ClassVar = Subject.ELEMENTS
-    example: ClassVar = Illustration(
-        "A [-2147483648], B [1], both int32",
-        "A [-2147483648], B [-1], both int32",
-        "widen the type with Cast, or keep -1 out of the divisor",
-    )
 
     def reaches(self, element_type: ElementType) -> bool:
         """Whether a type is wide enough for the rule."""
@@ -118,18 +104,12 @@ class InfinityForZeroDivisor(OnElements):
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Suggest how to avoid zeros in integers."""
-        return NONZERO_DIVISOR.hint(operands)
+        del operands
+        return "keep zeros out of the divisor, for example with Where or Max"
 
 
 INFINITY_FOR_ZERO_DIVISOR = InfinityForZeroDivisor(
-    NONZERO_DIVISOR.operands,
-    "B",
-    NONZERO_DIVISOR.demand,
-    Illustration(
-        "A [6.0], B [0.0], both float: the result is +inf",
-        "A [6], B [0], both int32",
-        "keep zeros out of an integer divisor, for example with Where or Max",
-    ),
+    NONZERO_DIVISOR.operands, "B", NONZERO_DIVISOR.demand
 )
 """The demand of the preliminary document on divisors."""
 
@@ -193,7 +173,7 @@ def exact_powers(dtype: np.dtype[Any]) -> Bounds:
     return Bounds(max(int(limits.min), 1 - EXACT_IN_DOUBLE), EXACT_IN_DOUBLE - 1)
 
 
-class ExactPower(HintByExample):
+class ExactPower:
     """Every power is one of its type, and exact if it is computed in double.
 
     A power of 64 bits is between -2^53 and 2^53. Its exponent is below 2^53, because the power of
@@ -202,11 +182,6 @@ class ExactPower(HintByExample):
     """
 
     subject = Subject.ELEMENTS
-    example = Illustration(
-        "X [3, -2], Y [33, 52], both int64",
-        "X [3, -2], Y [34, 53], both int64",
-        "keep larger powers out, or compute with floats, which round",
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check bounds, then constants."""
@@ -297,7 +272,7 @@ def _interval(operand: Operand) -> Bounds | None:
     return operand.interval or (own if small else None)
 
 
-class DifferenceWithinInt32(HintByExample):
+class DifferenceWithinInt32:
     """Every difference of the first and the second operand, of int32, is a number of int32.
 
     If the second operand is omitted, it is 0. If it is no scalar, the largest and the smallest
@@ -305,11 +280,6 @@ class DifferenceWithinInt32(HintByExample):
     """
 
     subject = Subject.ELEMENTS
-    example = Illustration(
-        "X [-2147483548], x_zero_point 100",
-        "X [-2147483648], x_zero_point 100",
-        "keep X or the zero point small, for example with Clip",
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check constants and bounds."""

@@ -14,7 +14,6 @@ from sonnx_ort.profile.rule import (
     AttributeValue,
     DecidedBeforeRuns,
     DependsOnAttributes,
-    Illustration,
     JudgedInRuns,
     Judgement,
     Requirement,
@@ -32,7 +31,6 @@ class Dense(DecidedBeforeRuns):
     """Every operand is a dense tensor."""
 
     subject = Subject.STORAGE
-    example = Illustration("B an initializer", "B a sparse_initializer", "store the tensor densely")
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the declarations of the operands."""
@@ -58,7 +56,6 @@ class RequiredInput(DecidedBeforeRuns):
     """The node has the input, which is the only operand of the rule."""
 
     name: str
-    example: Illustration
 
     subject: ClassVar = Subject.ATTRIBUTES
 
@@ -72,18 +69,22 @@ class RequiredInput(DecidedBeforeRuns):
         return proved(f"{self.name} is given") if operands else violated(f"{self.name} is left out")
 
 
-def required(name: str, *example: str) -> RequiredInput:
-    """The demand that an input is given, with an example unless it is the usual one."""
-    usual = (f"{name} given", f"{name} left out", f"give {name} as an input")
-    return RequiredInput(name, Illustration(*example or usual))
+def required(name: str) -> RequiredInput:
+    """The demand that an input is given."""
+    return RequiredInput(name)
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedByAttributes(DecidedBeforeRuns):
-    """A rule decided by the attributes of a node."""
+    """A rule decided by the attributes of a node.
+
+    Attributes:
+        judgement: The decision.
+        absent: Whether the node has none of them.
+    """
 
     judgement: Judgement
-    example: Illustration
+    absent: bool = False
 
     subject: ClassVar = Subject.ATTRIBUTES
 
@@ -101,22 +102,18 @@ class OnAttributes(DependsOnAttributes, DecidedBeforeRuns):
         attributes: Their names.
         decide: Decides from the attributes of a node, by name; lists of numbers are tuples.
         unknown: What only the node tells, as a clause.
-        to_write: The remedy of a node without the attributes; empty if it is that of the example.
     """
 
     attributes: tuple[str, ...]
     decide: Callable[[Attributes], Judgement]
     unknown: str
-    example: Illustration
-    to_write: str = ""
 
     subject: ClassVar = Subject.ATTRIBUTES
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Decide for the attributes of a node."""
-        absent = self.to_write and not any(name in attributes for name in self.attributes)
-        example = replace(self.example, remedy=self.to_write) if absent else self.example
-        return DecidedByAttributes(self.decide(attributes), example)
+        absent = not any(name in attributes for name in self.attributes)
+        return DecidedByAttributes(self.decide(attributes), absent)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Undecided, because the node is unknown."""
@@ -124,7 +121,7 @@ class OnAttributes(DependsOnAttributes, DecidedBeforeRuns):
         return at_run_time(f"{self.unknown} is not known")
 
 
-def given_attributes(names: tuple[str, ...], *example: str) -> OnAttributes:
+def given_attributes(names: tuple[str, ...]) -> OnAttributes:
     """The demand that attributes are in the file, and not left to their default values."""
 
     def decide(attributes: Attributes) -> Judgement:
@@ -132,7 +129,7 @@ def given_attributes(names: tuple[str, ...], *example: str) -> OnAttributes:
         return violated(_named(omitted, "left out")) if omitted else proved(_named(names, "given"))
 
     unknown = f"whether {' and '.join(names)} are given"
-    return OnAttributes(names, decide, unknown, Illustration(*example))
+    return OnAttributes(names, decide, unknown)
 
 
 def _named(names: Sequence[str], state: str) -> str:
@@ -143,9 +140,8 @@ def admitted(
     name: str,
     assumed: AttributeValue,
     admits: Callable[[Any], bool],
-    *example: str,
+    *,
     given: bool = False,
-    to_write: str = "",
 ) -> OnAttributes:
     """The demand that the value of an attribute, or its default, is allowed.
 
@@ -153,9 +149,7 @@ def admitted(
         name: The name of the attribute.
         assumed: The default; None if there is none, so that the attribute may be omitted.
         admits: Whether a value is allowed.
-        example: The texts of the example.
         given: Whether it must be in the file.
-        to_write: The remedy if it is left out, unless it is that of the example.
     """
 
     def decide(attributes: Attributes) -> Judgement:
@@ -171,32 +165,27 @@ def admitted(
         return (proved if admits(value) else violated)(f"the attribute {name} is {shown}")
 
     unknown = f"what the attribute {name} says"
-    return OnAttributes((name,), decide, unknown, Illustration(*example), to_write)
+    return OnAttributes((name,), decide, unknown)
 
 
-def attribute_is(name: str, value: int, remedy: str, *, given: bool = False) -> OnAttributes:
+def attribute_is(name: str, value: int, *, given: bool = False) -> OnAttributes:
     """The attribute is this number, which is its default."""
-    example = (f"{name}={value}", f"{name}={value + 1}", remedy)
-    return admitted(name, value, lambda found: found == value, *example, given=given)
+    return admitted(name, value, lambda found: found == value, given=given)
 
 
 def flag(name: str, assumed: int = 0) -> OnAttributes:
     """The attribute, with this default, is 0 or 1: kernels take other numbers for either."""
-    example = (f"{name}=1", f"{name}=2", "write 0 or 1")
-    return admitted(name, assumed, lambda value: value in (0, 1), *example)
+    return admitted(name, assumed, lambda value: value in (0, 1))
 
 
 def axis_from_the_front(assumed: int | None = None) -> OnAttributes:
     """The attribute axis, or its default, is not negative."""
-    example = ("axis=1", "axis=-1", "count the axis from the front")
-    return admitted("axis", assumed, lambda axis: axis >= 0, *example)
+    return admitted("axis", assumed, lambda axis: axis >= 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantOperands(DecidedBeforeRuns):
     """The operands, as far as they are given, are initializers or results of Constant nodes."""
-
-    example: Illustration
 
     subject: ClassVar = Subject.STORAGE
 
@@ -233,7 +222,6 @@ class HeldByRuntime(DependsOnAttributes, JudgedInRuns):
 
     attributes: tuple[str, ...]
     relation: Relation
-    example: Illustration
     given: tuple[tuple[str, AttributeValue], ...] = ()
     operands: tuple[str, ...] = ()
 
@@ -252,21 +240,9 @@ class HeldByRuntime(DependsOnAttributes, JudgedInRuns):
         return at_run_time(f"{judgement.evidence}; ONNX Runtime rejects a violation")
 
 
-def held(relation: Relation, *example: str, attributes: tuple[str, ...] = ()) -> HeldByRuntime:
-    """The demand of a relation that ONNX Runtime checks itself, with the texts of its example."""
-    return HeldByRuntime(attributes, relation, Illustration(*example))
-
-
-_USUAL = (
-    ElementType.FLOAT,
-    ElementType.DOUBLE,
-    ElementType.INT32,
-    ElementType.INT64,
-    ElementType.UINT8,
-    ElementType.INT8,
-    ElementType.BOOL,
-)
-"""The types of examples, the likeliest first."""
+def held(relation: Relation, attributes: tuple[str, ...] = ()) -> HeldByRuntime:
+    """The demand of a relation that ONNX Runtime checks itself."""
+    return HeldByRuntime(attributes, relation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,32 +254,15 @@ class SameNumericType:
             `OF_THE_NODE` if it depends on the node or is not restricted.
         kinds: The allowed types, by their ONNX names.
         family: The family of the operands for which it is demanded; None for all.
-        shown: The names of two tensors in the example.
         added: Those of the allowed types that the draft does not list.
     """
 
     result_type: str | None = None
     kinds: tuple[str, ...] = NUMERIC_TYPES
     family: Family | None = None
-    shown: tuple[str, str] = ("A", "B")
     added: tuple[ElementType, ...] = ()
 
     subject: ClassVar = Subject.TYPES
-
-    @property
-    def example(self) -> Illustration:
-        """Two tensors of one allowed type, and of two, of the same family if it has more."""
-        known = [kind for kind in ElementType if kind in self.kinds]
-        allowed = [kind for kind in known if self.family in (None, kind.family)]
-        kept = next(kind for kind in _USUAL if kind in allowed)
-        others = [kind for kind in _USUAL if kind is not kept]
-        broken = next((kind for kind in others if kind.family is kept.family), others[0])
-        one, other = self.shown
-        return Illustration(
-            f"{one} {kept}, {other} {kept}",
-            f"{one} {kept}, {other} {broken}",
-            "convert one operand with an explicit Cast",
-        )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' known types."""
@@ -364,7 +323,6 @@ class NotBoth(DecidedBeforeRuns):
     """
 
     types: tuple[ElementType, ElementType]
-    example: Illustration
 
     subject: ClassVar = Subject.TYPES
 

@@ -18,8 +18,6 @@ from sonnx_ort.profile.requirements.shapes import AssumedAxes, axis_of
 from sonnx_ort.profile.rule import (
     Attributes,
     DependsOnAttributes,
-    HintByExample,
-    Illustration,
     JudgedInRuns,
     Judgement,
     Requirement,
@@ -67,7 +65,6 @@ def _unknown(operands: Sequence[Operand]) -> Judgement:
 
 def _held_of_axes(
     judge: Callable[[Operand, Axes, int | None], Judgement],
-    example: Sequence[str],
     *,
     of_the_result: bool = False,
 ) -> HeldByRuntime:
@@ -83,22 +80,22 @@ def _held_of_axes(
         further = len(axes) if of_the_result else 0
         return judge(operands[0], axes, None if rank is None else rank + further)
 
-    return held(relation, *example, attributes=("axes",))
+    return held(relation, attributes=("axes",))
 
 
-def named_axes_exist(*example: str, of_the_result: bool = False) -> HeldByRuntime:
+def named_axes_exist(*, of_the_result: bool = False) -> HeldByRuntime:
     """Each named axis exists, in the first operand or in the result, which has all of them too."""
-    return _held_of_axes(_judge_existing, example, of_the_result=of_the_result)
+    return _held_of_axes(_judge_existing, of_the_result=of_the_result)
 
 
-def named_axes_are_distinct(*example: str, of_the_result: bool = False) -> HeldByRuntime:
+def named_axes_are_distinct(*, of_the_result: bool = False) -> HeldByRuntime:
     """No axis is named twice, of the first operand or of the result, which has all of them too."""
-    return _held_of_axes(_judge_once, example, of_the_result=of_the_result)
+    return _held_of_axes(_judge_once, of_the_result=of_the_result)
 
 
-def named_axes_have_size_one(*example: str) -> HeldByRuntime:
+def named_axes_have_size_one() -> HeldByRuntime:
     """Each named axis of the first operand has the size 1."""
-    return _held_of_axes(_judge_size_one, example)
+    return _held_of_axes(_judge_size_one)
 
 
 def _judge_existing(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
@@ -167,9 +164,6 @@ class AxesNamedOnce(DependsOnAttributes, JudgedInRuns):
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
-    example: ClassVar = Illustration(
-        "X (1, 3, 1), axes [0, 2]", "X (1, 3, 1), axes [0, -3]", "name each axis once"
-    )
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
@@ -187,7 +181,7 @@ class AxesNamedOnce(DependsOnAttributes, JudgedInRuns):
 
 
 @dataclass(frozen=True, slots=True)
-class EqualButOnAxis(DependsOnAttributes, HintByExample):
+class EqualButOnAxis(DependsOnAttributes):
     """All operands have one rank, and equal sizes on every axis but one.
 
     Scalars, and an axis that does not exist, are left to other rules.
@@ -201,11 +195,6 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
     axis: int = 0
 
     subject: ClassVar = Subject.OWN_SHAPE
-    example: ClassVar = Illustration(
-        "X0 (2, 3), X1 (5, 3), axis 0",
-        "X0 (2, 3), X1 (0, 5), axis 0",
-        "give all inputs the same sizes on the other axes, empty ones too",
-    )
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
@@ -256,7 +245,7 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
 
 
 @dataclass(frozen=True, slots=True)
-class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
+class LinesAboveNegativeInfinity(DependsOnAttributes):
     """No line of floats along the axis of the only operand is negative infinity throughout.
 
     Attributes:
@@ -270,17 +259,12 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
     assumed: AssumedAxes = ()
 
     subject: ClassVar = Subject.ELEMENTS
-    example: ClassVar = Illustration(
-        "X [[-inf, 0.5]], float, axis 1",
-        "X [[-inf, -inf]], float, axis 1",
-        "mask with a large negative number instead, or keep one element of each line unmasked",
-    )
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node; without an axis it breaks the rule."""
         axis = axis_of(attributes, self.assumed)
         if not isinstance(axis, int):
-            return DecidedByAttributes(violated("the attribute axis is left out"), self.example)
+            return DecidedByAttributes(violated("the attribute axis is left out"))
         return replace(self, axis=axis)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from sonnx_ort.profile.requirements.attributes import differing_types
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
-    Illustration,
     Judgement,
     Subject,
     Violation,
@@ -104,11 +103,6 @@ class Broadcastable:
     """
 
     subject = Subject.COMMON_SHAPE
-    example = Illustration(
-        "X0 (2, 3), X1 (3,)",
-        "X0 (2, 3), X1 (2,)",
-        "give the tensors a common shape; no Broadcast can",
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the known sizes of each axis."""
@@ -158,11 +152,6 @@ class OwnType(DecidedBeforeRuns):
     """Each output has the type of its own input."""
 
     subject = Subject.TYPES
-    example = Illustration(
-        "X0 float, Z0 float",
-        "X0 float, Z0 declared as int32",
-        "declare the output with the type of its input",
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Always proved: each output contains only elements of its input."""

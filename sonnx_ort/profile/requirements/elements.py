@@ -14,8 +14,6 @@ from sonnx_ort.profile.rule import (
     Attributes,
     AttributeValue,
     DependsOnAttributes,
-    HintByExample,
-    Illustration,
     Judgement,
     NamesOperands,
     Requirement,
@@ -32,7 +30,7 @@ from sonnx_ort.terms.operand import Operand, format_index
 
 
 @dataclass(frozen=True, slots=True)
-class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
+class OnElements(DependsOnAttributes, NamesOperands):
     """Each element of an operand is in a set of numbers.
 
     Attributes:
@@ -47,7 +45,6 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
     operands: tuple[str, ...]
     checked: str
     demand: Callable[[Attributes], NumberSet | Decided]
-    example: Illustration
     attributes: tuple[str, ...] = ()
     given: tuple[tuple[str, AttributeValue], ...] = ()
     numbers: NumberSet | Decided = field(init=False, compare=False)
@@ -144,35 +141,27 @@ def _judge(operand: Operand, numbers: NumberSet) -> Judgement:
     return violated(f"{named} is {numbers.outside} at {format_index(index)}")
 
 
-def on_elements(
-    name: str, numbers: NumberSet, *example: str, operands: tuple[str, ...] = ()
-) -> OnElements:
+def on_elements(name: str, numbers: NumberSet, *, operands: tuple[str, ...] = ()) -> OnElements:
     """The demand that the elements of an operand are in a set of numbers.
 
     Args:
         name: The operand.
         numbers: The numbers.
-        example: The texts of what keeps and breaks it, and of the remedy.
         operands: All operands of the rule, if there are others.
     """
-    return OnElements(operands or (name,), name, lambda _: numbers, Illustration(*example))
+    return OnElements(operands or (name,), name, lambda _: numbers)
 
 
 _NUMBERS = NumberSet("NaN", admits_nan=False)
 
 
-class NumbersUnderCrossedBounds(HintByExample):
+class NumbersUnderCrossedBounds:
     """If the second operand, a lower bound, is above the third, the first one has no NaN.
 
     A bound that is omitted, or NaN, is none. Whether bounds are scalars is another rule's.
     """
 
     subject = Subject.ELEMENTS
-    example = Illustration(
-        "input [7.0, NaN], min 1.0, max 5.0, all float",
-        "input [7.0, NaN], min 5.0, max 1.0, all float",
-        "give a lower bound that is not above the upper one, or keep NaN out",
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Look at constant bounds, then at the elements."""
@@ -213,16 +202,7 @@ INT32 = NumberSet(
 )
 """The numbers of int64 that int32 can hold."""
 
-WITHIN_INT32 = OnElements(
-    (),
-    "",
-    lambda _: INT32,
-    Illustration(
-        "int64 [2000000000, -7]",
-        "int64 [3000000000, 0]",
-        "compare with Greater and choose with Where, which are right",
-    ),
-)
+WITHIN_INT32 = OnElements((), "", lambda _: INT32)
 """All int64 elements are representable in int32.
 
 ONNX Runtime up to 1.31.1 compares the lower halves of two int64 numbers as signed if the upper
@@ -248,17 +228,7 @@ def _held_by(to: int) -> NumberSet | Decided:
     )
 
 
-REPRESENTABLE_AS_INTEGER = OnElements(
-    ("X",),
-    "X",
-    _converted,
-    Illustration(
-        "X [2147483520.0, -0.5], float, to int32",
-        "X [2147483648.0, NaN], float, to int32",
-        "keep such numbers out, for example with Clip, or convert to a wider type",
-    ),
-    ("to",),
-)
+REPRESENTABLE_AS_INTEGER = OnElements(("X",), "X", _converted, ("to",))
 """All elements are numbers in the range of the integer type given by the attribute `to`.
 
 Fractions are truncated and do not matter.

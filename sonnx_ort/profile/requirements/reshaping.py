@@ -16,7 +16,6 @@ from sonnx_ort.profile.requirements.axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     Attributes,
     DependsOnAttributes,
-    Illustration,
     JudgedInRuns,
     Judgement,
     Requirement,
@@ -244,9 +243,6 @@ class InferableSize(DependsOnAttributes, JudgedInRuns):
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
-    example: ClassVar = Illustration(
-        "X (4, 3), S [-1, 3]", "X (0, 3), S [-1, 3]", "name every size, or keep empty tensors out"
-    )
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""

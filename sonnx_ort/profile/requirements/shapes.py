@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.options import WRITE_BROADCASTS
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import (
     VERSION,
     Attributes,
     AttributeValue,
     DependsOnAttributes,
-    HintByExample,
-    Illustration,
     Judgement,
     NamesOperands,
     Requirement,
@@ -26,7 +23,6 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.remedies import Advice
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
 from sonnx_ort.terms.operand import (
     Operand,
@@ -49,15 +45,6 @@ class SameShape:
     """
 
     subject = Subject.EQUAL_SHAPES
-    example = Illustration(
-        "A (2, 3), B (2, 3)",
-        "A (2, 3), B (3,)",
-        Advice(
-            "rewrite with ",
-            WRITE_BROADCASTS,
-            ", which expands the operands, or give both one shape",
-        ),
-    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' known shapes."""
@@ -100,6 +87,8 @@ class SameShape:
         """Name the operand to expand, or report incompatible shapes."""
         if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
             return "the shapes cannot be broadcast to each other; correct the model"
+        from sonnx_ort.profile.wording import hint_to_expand
+
         return hint_to_expand(operands, operands)
 
 
@@ -115,24 +104,6 @@ class NoBroadcasting(SameShape):
             if (judgement.status == "violated" and common is not None)
             else judgement
         )
-
-
-def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
-    """Name the operand to expand, and its new shape.
-
-    `aligned` are the operands, aligned at their last axes.
-    """
-    common = broadcast_shape(*(operand.shape for operand in aligned))
-    if common is None:
-        return Advice("rewrite with ", WRITE_BROADCASTS, ", which expands the operands")
-    if all(operand.shape == common for operand in operands):
-        return "remove the attribute broadcast"
-    expanded = " and ".join(
-        f"{o.name} from {format_shape(o.shape)} to {format_shape(common)}"
-        for o in operands
-        if o.shape != common
-    )
-    return Advice("rewrite with ", WRITE_BROADCASTS, f", which expands {expanded}")
 
 
 def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
@@ -171,7 +142,7 @@ AssumedAxes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
+class OnShapes(DependsOnAttributes, NamesOperands):
     """The shapes of operands are as a term demands.
 
     Attributes:
@@ -186,7 +157,6 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
 
     operands: tuple[str, ...]
     demand: Callable[[Attributes], Term]
-    example: Illustration
     attributes: tuple[str, ...] = ()
     held: bool = False
     given: tuple[tuple[str, AttributeValue], ...] = ()
@@ -239,17 +209,17 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
 def on_shapes(
     operands: tuple[str, ...],
     demand: Callable[[Attributes], Term],
-    *example: str,
     attributes: tuple[str, ...] = (),
+    *,
     held: bool = False,
 ) -> OnShapes:
-    """The demand of a term, with the texts of its example."""
-    return OnShapes(operands, demand, Illustration(*example), attributes, held)
+    """The demand of a term."""
+    return OnShapes(operands, demand, attributes, held)
 
 
-def of_rank(rank: int, *example: str, held: bool = False) -> OnShapes:
+def of_rank(rank: int, *, held: bool = False) -> OnShapes:
     """The demand that each operand that is given has a rank."""
-    return on_shapes((), lambda _: Each(lambda x: x.rank == rank), *example, held=held)
+    return on_shapes((), lambda _: Each(lambda x: x.rank == rank), held=held)
 
 
 def axis_of(attributes: Attributes, assumed: AssumedAxes = ((1, 0),)) -> AttributeValue:
@@ -272,7 +242,7 @@ def on_axis(term: Callable[[int], Term], attributes: Attributes, assumed: Assume
 
 
 def has_axis(
-    *example: str, assumed: AssumedAxes = ((1, 0),), or_end: bool = False, held: bool = False
+    *, assumed: AssumedAxes = ((1, 0),), or_end: bool = False, held: bool = False
 ) -> OnShapes:
     """The demand that each operand has the axis of the node; `or_end` admits its rank too."""
 
@@ -281,13 +251,13 @@ def has_axis(
             lambda axis: Each(lambda x: x.has_axis(axis, or_end=or_end)), attributes, assumed
         )
 
-    return on_shapes((), demand, *example, attributes=("axis",), held=held)
+    return on_shapes((), demand, attributes=("axis",), held=held)
 
 
-def axis_not_empty(name: str, *example: str) -> OnShapes:
+def axis_not_empty(name: str) -> OnShapes:
     """The demand that the axis of the node, 0 by default, has elements."""
 
     def demand(attributes: Attributes) -> Term:
         return on_axis(lambda axis: Tensor(name).size(axis) >= 1, attributes, ((1, 0),))
 
-    return on_shapes((name,), demand, *example, attributes=("axis",))
+    return on_shapes((name,), demand, attributes=("axis",))

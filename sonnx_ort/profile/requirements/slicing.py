@@ -14,7 +14,6 @@ import numpy as np
 from sonnx_ort.kernel.bounds import LIMITS
 from sonnx_ort.kernel.sizes import Bounds, Size, Symbolic, bounds_of_size
 from sonnx_ort.profile.rule import (
-    Illustration,
     JudgedInRuns,
     Judgement,
     Subject,
@@ -126,7 +125,6 @@ class Slicing(JudgedInRuns):
     """
 
     demand: SliceDemand
-    example: Illustration
     operands: tuple[str, ...] = ("X", "starts", "ends", "axes", "steps")
 
     subject: ClassVar = Subject.ELEMENTS
