@@ -28,6 +28,9 @@ FOLDER = Path(__file__).with_name("texts")
 _OPTION = re.compile(r"\{([a-z_]+)(?:=([a-z]+))?\}")
 """An option that a text advises, such as `{broadcast=explicit}`."""
 
+_NAMES = re.compile(r'^\["?([^"\]\n]+)"?\]$', re.MULTILINE)
+"""The names of a table."""
+
 _PLACE = re.compile(r"(?P<section>.*?)(?: \[(?P<tag>[^\]]*)\])?")
 
 
@@ -166,20 +169,31 @@ def advice(text: str) -> str:
 
 
 def _table(name: str) -> Mapping[str, Any]:
-    try:
-        return _tables()[name]
-    except KeyError:
-        raise KeyError(f"{name} has no texts: write a table of its name in {FOLDER}") from None
+    path = files().get(name)
+    if path is None:
+        raise KeyError(f"{name} has no texts: write a table of its name in {FOLDER}")
+    return next(table for names, table in _tables(path).items() if name in names.split())
 
 
 @cache
-def _tables() -> Mapping[str, Mapping[str, Any]]:
-    """All tables, by the ids of rules and the names of operators."""
-    found: dict[str, Mapping[str, Any]] = {}
+def files() -> Mapping[str, Path]:
+    """The file that has the texts of each rule and operator, found by the names of its tables.
+
+    Reading all tables would take longer than most messages are worth.
+
+    Raises:
+        ValueError: There are two tables of a name.
+    """
+    found: dict[str, Path] = {}
     for path in sorted(FOLDER.glob("*.toml")):
-        for names, table in tomllib.loads(path.read_text("utf-8")).items():
+        for names in _NAMES.findall(path.read_text("utf-8")):
             for name in names.split():
                 if name in found:
                     raise ValueError(f"{name} has texts twice, again in {path.name}")
-                found[name] = table
+                found[name] = path
     return MappingProxyType(found)
+
+
+@cache
+def _tables(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(path.read_text("utf-8"))

@@ -24,6 +24,7 @@ def named(file: Path) -> Iterator[str]:
 def test_every_rule_and_operator_has_texts_and_no_other_has() -> None:
     found = sorted(name for file in FILES for name in named(file))
     assert found == sorted([*RULES, *OPERATORS])
+    assert sorted(wording.files()) == found
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -61,7 +62,7 @@ to_fix = "write {make_explicit}, or {broadcast=explicit}"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of texts, empty."""
     monkeypatch.setattr(wording, "FOLDER", tmp_path)
-    kept = (wording._tables, text_of, description_of)
+    kept = (wording.files, wording._tables, text_of, description_of)
     for each in kept:
         each.cache_clear()
     yield tmp_path
