@@ -50,7 +50,7 @@ def interval_of(
                 value.const_value = ir.tensor(array)
                 known[value] = array.shape
                 if array.dtype.kind == "i":
-                    contents[value] = tuple(array.tolist())
+                    contents[value] = tuple(array.ravel().tolist())
                 elif array.dtype.kind == "f":
                     intervals[value] = of_elements(array)
     for value, shape in zip(values, shapes, strict=False):
