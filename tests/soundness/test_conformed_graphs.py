@@ -143,6 +143,8 @@ def _run(model: onnx.ModelProto, feeds: Feeds) -> Mapping[str, Any]:
 
 
 DEFAULT = 200
+ENOUGH = 100
+"""How many graphs tell whether they are worth looking at."""
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
 FIRST = 1_500_000
 """Far from the numbers of graphs that other tests try."""
@@ -160,7 +162,7 @@ def test_results_keep_their_bits(lines):
     assert not failures, "\n\n".join(failures)
 
 
-@pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
+@pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
     counts = tally_of(lines)
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
