@@ -1,6 +1,7 @@
 """The backends, and which of them this installation has."""
 
 import enum
+import platform
 from importlib.util import find_spec
 from typing import Literal
 
@@ -59,13 +60,38 @@ def require_installed(backend: Backend) -> None:
         BackendUnavailable: They are not; the message says how to get them.
     """
     if backend is Backend.PYTHON and find_spec("onnxruntime_extensions") is None:
+        needs = "the python backend needs onnxruntime-extensions, which"
+        lacking = without_extensions()
+        if lacking is not None:
+            raise BackendUnavailable(
+                f"{needs} has no package for {lacking}. Use {other_backends()} for the original "
+                "model"
+            )
         raise BackendUnavailable(
-            "the python backend needs onnxruntime-extensions, which is not installed. Run `pip "
-            "install onnxruntime-extensions`, or use another backend for the original model. "
-            "There is no package for Python 3.14 and later, nor for Windows on ARM"
+            f"{needs} is not installed. Run `pip install onnxruntime-extensions`, or use "
+            f"{other_backends()} for the original model"
         )
     if backend is Backend.COMPILED:
         require_kernels_built()
+
+
+def without_extensions() -> str | None:
+    """What onnxruntime-extensions has no package for and runs here; None if it has one.
+
+    pyproject.toml omits the dependency for the same.
+    """
+    major, minor, _ = platform.python_version_tuple()
+    if (int(major), int(minor)) >= (3, 14):
+        return f"Python {major}.{minor}"
+    if (platform.system(), platform.machine()) == ("Windows", "ARM64"):
+        return "Windows on ARM"
+    return None
+
+
+def other_backends() -> str:
+    """The backends that this installation has besides python, for a sentence that advises them."""
+    names = [f'"{b}"' for b in (Backend.NATIVE, Backend.COMPILED) if is_installed(b)]
+    return f"the backend {' or '.join(names)}"
 
 
 def require_runnable(backend: Backend) -> None:

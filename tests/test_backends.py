@@ -1,24 +1,37 @@
 """Which backend an installation takes, and what it says of those that it does not have."""
 
+import platform
+import tomllib
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 import sonnx_ort
+from sonnx_ort import backends
+from sonnx_ort.backends import without_extensions
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
+from sonnx_ort.errors import BackendUnavailable
 from support.child import run_python
 from support.graphs import parse
-from support.package_copy import PackageCopy
+from support.package_copy import REPOSITORY, PackageCopy
 
 MODEL = parse("(int32[n] x, int32[m] y) => (int32[k] z) { [ratio] z = Div(x, y) }")
 
 MISSING = (
     "the python backend needs onnxruntime-extensions, which is not installed. Run `pip install "
-    "onnxruntime-extensions`, or use another backend for the original model. There is no package "
-    "for Python 3.14 and later, nor for Windows on ARM"
+    'onnxruntime-extensions`, or use the backend "native" or "compiled" for the original model'
 )
+NO_PACKAGE = (
+    "the python backend needs onnxruntime-extensions, which has no package for {}. Use the backend "
+    '"native" or "compiled" for the original model'
+)
+if (LACKING := without_extensions()) is not None:
+    MISSING = NO_PACKAGE.format(LACKING)
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 WITHOUT_EXTENSIONS = """
 import sys
@@ -231,6 +244,66 @@ def test_extensions_that_cannot_be_loaded_are_said_to_be_so(folder: Path, tmp_pa
     call = 'sonnx_ort.InferenceSession("model.onnx")'
     assert printed(folder, f"caught(lambda: {call})", before) == (
         "BackendUnavailable: the python backend cannot run here, because onnxruntime-extensions "
-        "cannot be loaded: libexample.so.1 is missing; install it again, or use another backend "
-        "for the original model\n"
+        "cannot be loaded: libexample.so.1 is missing; install it again, or use the backend "
+        '"native" or "compiled" for the original model\n'
     )
+
+
+@pytest.fixture
+def elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Another machine without the extensions, as `platform` tells it."""
+    python, system, machine = request.param
+    monkeypatch.setattr(platform, "python_version_tuple", lambda: (*python.split("."), "0"))
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(backends, "find_spec", lambda _: None)
+    return f"{python} {system} {machine}"
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "said"),
+    [
+        (("3.14", "Linux", "x86_64"), NO_PACKAGE.format("Python 3.14")),
+        (("3.13", "Windows", "ARM64"), NO_PACKAGE.format("Windows on ARM")),
+    ],
+    indirect=["elsewhere"],
+)
+def test_installation_is_advised_only_where_there_is_a_package(elsewhere: str, said: str) -> None:
+    with pytest.raises(BackendUnavailable) as refused:
+        backends.require_installed(backends.Backend.PYTHON)
+    assert str(refused.value) == said, elsewhere
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        *(("3.11", system, "x86_64") for system in ("Linux", "Darwin", "Windows")),
+        ("3.13", "Linux", "ARM64"),
+        ("3.13", "Windows", "ARM64"),
+        ("3.14", "Linux", "x86_64"),
+        ("3.15", "Darwin", "arm64"),
+    ],
+    indirect=True,
+)
+def test_project_asks_for_the_extensions_where_there_is_a_package(elsewhere: str) -> None:
+    python, system, machine = elsewhere.split()
+    here = {
+        "python_version": python,
+        "sys_platform": {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}[system],
+        "platform_machine": machine,
+    }
+    [marker] = [
+        requirement.marker
+        for requirement in map(Requirement, PROJECT["dependencies"])
+        if requirement.name == "onnxruntime-extensions"
+    ]
+    assert marker is not None
+    assert marker.evaluate(here) is (backends.without_extensions() is None)
+
+
+def test_backend_without_kernels_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise BackendUnavailable("no kernels")
+
+    monkeypatch.setattr(backends, "require_kernels_built", missing)
+    assert backends.other_backends() == 'the backend "native"'

@@ -15,7 +15,13 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.arguments import checked_arguments
-from sonnx_ort.backends import Backend, BackendChoice, choose_backend, require_installed
+from sonnx_ort.backends import (
+    Backend,
+    BackendChoice,
+    choose_backend,
+    other_backends,
+    require_installed,
+)
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.runtime.optimizers import require_all_off, require_off
@@ -61,7 +67,7 @@ def register_library(options: onnxruntime.SessionOptions, *, new: bool) -> None:
     except ImportError as cause:
         raise BackendUnavailable(
             "the python backend cannot run here, because onnxruntime-extensions cannot be loaded: "
-            f"{cause}; install it again, or use another backend for the original model"
+            f"{cause}; install it again, or use {other_backends()} for the original model"
         ) from cause
 
     with _lock:
