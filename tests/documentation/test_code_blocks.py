@@ -46,6 +46,7 @@ NOT_RUN = {
     "a part of a file": 3,
     "see examples/github_changed_models.yml": 1,
     "see examples/hub_model_card.py": 2,
+    "see examples/mlflow_model.py": 2,
     "see examples/ocr_model.py": 2,
     "see examples/pytorch_cnn.py": 1,
     "see examples/pytorch_transformer.py": 3,

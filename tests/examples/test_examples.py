@@ -26,6 +26,7 @@ EXAMPLES = TESTS.parent / "examples"
 HOOKS = TESTS.parent / ".pre-commit-hooks.yaml"
 WORKFLOW = EXAMPLES / "github_actions.yml"
 WALK_THROUGH = TESTS.parent / "docs" / "how-to" / "conform.md"
+RECIPES = TESTS.parent / "docs" / "how-to" / "recipes.md"
 OCR_MODEL = TESTS.parent / CACHE / "rapidocr-onnxruntime" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 CONFORMING, VIOLATING = "div_example_1_float32", "div_constant_zero_divisor"
 
@@ -49,6 +50,12 @@ OUTPUTS = {
         "2 x write LayerNormalization by operators of the profile",
         "violations left: 0",
         "the numbers of PyTorch: True",
+    ],
+    "mlflow_model": [
+        "mean: [4 2]",
+        "refused in the run: Div 'ratio' breaks the SONNX profile",
+        "refused to log: 1. Div 'scale': Div.float.R1 violated: axis 0 has size 3 in A and 1 in B",
+        "refused to load: it differs from its record",
     ],
     "ocr_model": ["1343 violations", "1 left, at MaxPool", "the bits of ONNX Runtime: True"],
     "scikit_learn_pipeline": [
@@ -74,6 +81,7 @@ FRAMEWORKS = {
     "pytorch_export": ["torch", "onnxscript"],
     "pytorch_cnn": ["torch", "onnxscript"],
     "pytorch_transformer": ["torch", "onnxscript"],
+    "mlflow_model": ["mlflow"],
     "ocr_model": [],
     "scikit_learn_pipeline": ["sklearn", "skl2onnx"],
     "onnxscript_broadcast": ["onnxscript"],
@@ -164,6 +172,12 @@ def test_walk_through_shows_the_example(example):
     assert codes
     for code in codes:
         assert any(textwrap.indent(code, " " * depth) in script for depth in (0, 4, 8)), code
+
+
+def test_recipe_shows_what_the_example_for_mlflow_writes():
+    about_it = [b for b in blocks(RECIPES) if "examples/mlflow_model.py" in b.title]
+    [shown] = [block.text for block in about_it if block.language == "text"]
+    assert shown.splitlines() == OUTPUTS["mlflow_model"]
 
 
 def test_fixture_passes_a_model_that_keeps_the_profile(folder):
