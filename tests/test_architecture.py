@@ -67,6 +67,8 @@ conformity: arguments assumptions backends comparing conforming errors files ker
     obligations options pipeline profile proposing remedies runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile remedies terms
     value_files
+passes: api arguments conformity loading options pipeline unenforced
+torch: api conformity errors obligations options profile
 reporting: backends comparing conforming conformity enforcing errors evidence kernel loading
     obligations options oracle pipeline profile remedies suite terms written
 """
@@ -84,8 +86,8 @@ ANNEXES = set(
     re.findall(
         r"\w+",
         "assumptions certificates checker cli comparing conforming conformity demonstration "
-        "envelope evidence file_api installation models oracle proposing reporting suite "
-        "value_files",
+        "envelope evidence file_api installation models oracle passes proposing reporting suite "
+        "torch value_files",
     )
 )
 """The rooms that are imported at their first use: no enforced model needs them."""
