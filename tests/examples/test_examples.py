@@ -57,6 +57,13 @@ OUTPUTS = {
         "refused to log: 1. Div 'scale': Div.float.R1 violated: axis 0 has size 3 in A and 1 in B",
         "refused to load: it differs from its record",
     ],
+    "olive_passes": [
+        "as it is: 3 violations",
+        "SonnxConform: 0 violations",
+        "OnnxDynamicQuantization: 16 violations",
+        "SonnxConform: 0 violations",
+        "SonnxEnforce: 0 violations",
+    ],
     "ocr_model": ["1343 violations", "1 left, at MaxPool", "the bits of ONNX Runtime: True"],
     "scikit_learn_pipeline": [
         "write Scaler by operators of the profile",
@@ -82,6 +89,7 @@ FRAMEWORKS = {
     "pytorch_cnn": ["torch", "onnxscript"],
     "pytorch_transformer": ["torch", "onnxscript"],
     "mlflow_model": ["mlflow"],
+    "olive_passes": ["olive", "requests"],
     "ocr_model": [],
     "scikit_learn_pipeline": ["sklearn", "skl2onnx"],
     "onnxscript_broadcast": ["onnxscript"],
