@@ -112,6 +112,12 @@ def refusing_guard_name(operator: str, node: str, rule: Rule) -> str:
     return f"{operator} '{escaped(node)}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
 
 
+def telling_guard_name(operator: str, node: str, rules: Sequence[Rule]) -> str:
+    """Make the name of a compiled guard, which says itself which rule is violated."""
+    ids = ", ".join(rule.id for rule in sorted(rules, key=lambda rule: rule.code))
+    return f"{operator} '{escaped(node)}' breaks the SONNX profile; the rules: {ids}"
+
+
 def guarded_node(name: str) -> str | None:
     """The operator and node of a guard's name, such as "Div 'scale'"; None for other names."""
     found = _GUARD.match(name)

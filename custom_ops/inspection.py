@@ -366,6 +366,11 @@ def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArr
     return elements.astype(element_type.dtype, copy=False)
 
 
+def value_operator(operator: str) -> str:
+    """The name of an operator of any domain in errors: letters, digits and underscores."""
+    return re.sub(r"\W", "_", operator)
+
+
 def value_guard_name(
     operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes, *, logged: bool = False
 ) -> str:
@@ -378,8 +383,7 @@ def value_guard_name(
         requirement: What it demands.
         logged: As `guard_name` takes it.
     """
-    # Errors are read by an operator's name of letters, digits and underscores.
-    name = re.sub(r"\W", "_", operator)
+    name = value_operator(operator)
     if isinstance(requirement, OnSizes):
         remark = f"'{requirement.of.input}' must be {requirement.stated}"
     else:

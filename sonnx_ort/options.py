@@ -157,6 +157,8 @@ class Enforcement:
             any.
         rests_on_numbers: Whether something is proved by floats that a kernel computes, so that
             only some optimizers may act.
+        guards_by_kernel: Whether the compiled backend guards by one operator of its own; earlier
+            versions did so by nodes of standard operators.
     """
 
     demands: Demands
@@ -166,6 +168,7 @@ class Enforcement:
     certified: bool = False
     runtime: str | None = None
     rests_on_numbers: bool = False
+    guards_by_kernel: bool = False
 
 
 class RewriteOptions(TypedDict, total=False):
@@ -225,6 +228,7 @@ class Choices:
         by_default: Whether the backend is that of the installation, because none was chosen.
         operators_by_default: Whether the operators are Div, Sub and Broadcast because none were
             chosen.
+        guards_by_kernel: Whether the compiled backend may guard by an operator of its own.
     """
 
     demands: Demands
@@ -235,6 +239,7 @@ class Choices:
     certified: bool = False
     by_default: bool = False
     operators_by_default: bool = False
+    guards_by_kernel: bool = True
 
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice

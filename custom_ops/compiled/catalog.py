@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from sonnx_ort.custom_ops.compiled.guards import guarded_rules
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -233,6 +234,15 @@ def _lines() -> Iterator[str]:
         for family in compiled.rules:
             yield from _family(compiled, family)
     yield from _broadcast()
+    yield from _guard()
+    yield "  return all;"
+    yield "}"
+    yield ""
+    yield "const std::vector<RuleText>& guarded_rules() {"
+    yield "  static const std::vector<RuleText> all{"
+    for rule in guarded_rules():
+        yield f"      {{{rule.code}, {json.dumps(rule.id)}, {json.dumps(rule.sentence)}}},"
+    yield "  };"
     yield "  return all;"
     yield "}"
 
@@ -280,6 +290,13 @@ def _broadcast() -> Iterator[str]:
     yield "    using T = typename decltype(type)::Element;"
     name = f'"{compiled_name(BROADCAST)}", "{BROADCAST.name}"'
     yield f"    all.push_back(make<T, T>({name}, {{}}, {{}}));"
+    yield "  });"
+
+
+def _guard() -> Iterator[str]:
+    """Guard, which gives a value of any type on; other operands are of any types."""
+    yield f"  for_types<{', '.join(map(_type, ElementType))}>([&](auto type) {{"
+    yield "    all.push_back(make_guard<typename decltype(type)::Element>());"
     yield "  });"
 
 

@@ -10,6 +10,7 @@
 #include "arithmetic.h"
 #include "broadcast.h"
 #include "elementwise.h"
+#include "guard.h"
 
 #if defined(_WIN32)
 #define SONNX_EXPORT __declspec(dllexport)
@@ -21,6 +22,7 @@ namespace {
 
 namespace baseline {
 #include "loops.h"
+#include "scans.h"
 }
 
 // Not with GCC on Windows, which does not align its stack for AVX (GCC bug 54412).
@@ -34,6 +36,7 @@ namespace baseline {
 #endif
 namespace avx2 {
 #include "loops.h"
+#include "scans.h"
 }
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -42,13 +45,20 @@ namespace avx2 {
 #endif
 #endif
 
-/// The loops of an operator, for this processor; the environment variable is for tests.
+#if defined(SONNX_AVX2)
+/// Whether this processor has AVX2; the environment variable is for tests.
+bool has_avx2() {
+  static const bool has =
+      __builtin_cpu_supports("avx2") && std::getenv("SONNX_ORT_WITHOUT_AVX2") == nullptr;
+  return has;
+}
+#endif
+
+/// The loops of an operator, for this processor.
 template <class... Arguments>
 Loops loops() {
 #if defined(SONNX_AVX2)
-  static const bool has_avx2 =
-      __builtin_cpu_supports("avx2") && std::getenv("SONNX_ORT_WITHOUT_AVX2") == nullptr;
-  if (has_avx2) return avx2::loops<Arguments...>();
+  if (has_avx2()) return avx2::loops<Arguments...>();
 #endif
   return baseline::loops<Arguments...>();
 }
@@ -66,13 +76,13 @@ OrtStatus* without_exceptions(Action action) noexcept {
 
 const Operator& operator_of(const OrtCustomOp* op) { return *static_cast<const Operator*>(op); }
 
-size_t SONNX_CALL first_in_place(int** input, int** output) {
+size_t SONNX_CALL first_of_both(int** input, int** output) {
   *input = new (std::nothrow) int[1]{0};
   *output = new (std::nothrow) int[1]{0};
   return *input != nullptr && *output != nullptr ? 1 : 0;
 }
 
-void SONNX_CALL release_in_place(int* input, int* output) {
+void SONNX_CALL release_places(int* input, int* output) {
   delete[] input;
   delete[] output;
 }
@@ -92,16 +102,20 @@ void describe(Operator& op) {
   op.KernelDestroy = [](void* kernel) { delete static_cast<K*>(kernel); };
   static constexpr int kSingle = 0, kVariadic = 2;
   static constexpr bool kBroadcasts = std::is_same_v<K, BroadcastKernel>;
-  op.GetInputCharacteristic = [](const OrtCustomOp*, size_t) {
-    return kBroadcasts || std::is_same_v<K, RepeatedKernel> ? kVariadic : kSingle;
+  static constexpr bool kGuards = std::is_same_v<K, GuardKernel>;
+  op.GetInputCharacteristic = [](const OrtCustomOp*, size_t index) {
+    const bool all = kBroadcasts || std::is_same_v<K, RepeatedKernel>;
+    return all || (kGuards && index > 0) ? kVariadic : kSingle;
   };
   op.GetOutputCharacteristic = [](const OrtCustomOp*, size_t) {
     return kBroadcasts ? kVariadic : kSingle;
   };
   op.GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
   const auto one = [](const OrtCustomOp*) { return 1; };
-  op.GetVariadicInputMinArity = op.GetVariadicOutputMinArity = one;
-  op.GetVariadicInputHomogeneity = op.GetVariadicOutputHomogeneity = one;
+  op.GetVariadicOutputMinArity = op.GetVariadicOutputHomogeneity = one;
+  op.GetVariadicInputMinArity = op.GetVariadicInputHomogeneity = [](const OrtCustomOp*) {
+    return kGuards ? 0 : 1;
+  };
   op.GetStartVersion = one;
   op.GetEndVersion = [](const OrtCustomOp*) { return std::numeric_limits<int>::max(); };
   op.CreateKernelV2 = [](const OrtCustomOp* self, const OrtApi*, const OrtKernelInfo* info,
@@ -117,6 +131,10 @@ void describe(Operator& op) {
   op.KernelComputeV2 = [](void* kernel, OrtKernelContext* context) -> OrtStatus* {
     return without_exceptions([&] { return static_cast<K*>(kernel)->compute(context); });
   };
+  if (kGuards) {
+    op.GetAliasMap = first_of_both;
+    op.ReleaseAliasMap = release_places;
+  }
   bool checks_elements = false;
   for (const Contract& contract : op.contracts) {
     for (const Rule& rule : contract.rules) checks_elements |= rule.broken != nullptr;
@@ -124,8 +142,8 @@ void describe(Operator& op) {
   // A violation tells elements, which a result in their place would have overwritten.
   constexpr bool kComputes = std::is_same_v<K, Kernel> || std::is_same_v<K, RepeatedKernel>;
   if (kComputes && !checks_elements && op.in_size == op.out_size) {
-    op.GetMayInplace = first_in_place;
-    op.ReleaseMayInplace = release_in_place;
+    op.GetMayInplace = first_of_both;
+    op.ReleaseMayInplace = release_places;
   }
 }
 
@@ -184,6 +202,34 @@ void choose(Reading condition, Reading x, Reading y, void* result, size_t count)
   }
 }
 
+/// How elements of a type are looked at, for this processor.
+template <class T>
+Scans scans() {
+#if defined(SONNX_AVX2)
+  Scans made = has_avx2() ? avx2::scans<T>() : baseline::scans<T>();
+#else
+  Scans made = baseline::scans<T>();
+#endif
+  made.above = is_above<T>;
+  made.is_negative_infinity = is_negative_infinity<T>;
+  made.text = told<T>;
+  return made;
+}
+
+const Scans* scans_of(ElementType type) {
+  static const auto all = [] {
+    std::map<ElementType, Scans> made;
+    for_types<Float16, float, double, Bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t,
+              uint16_t, uint32_t, uint64_t>([&](auto of) {
+      using T = typename decltype(of)::Element;
+      made[type_of<T>()] = scans<T>();
+    });
+    return made;
+  }();
+  const auto found = all.find(type);
+  return found == all.end() ? nullptr : &found->second;
+}
+
 template <class In, class Out>
 Operator make(const char* name, const char* standard_name, std::vector<const char*> operands,
               std::vector<Contract> contracts) {
@@ -200,6 +246,14 @@ Operator make(const char* name, const char* standard_name, std::vector<const cha
   return op;
 }
 
+/// The operator that guards values of a type, beside operands of any type.
+template <class T>
+Operator make_guard() {
+  Operator op = make<T, T>("Guard", "", {}, {});
+  op.types.push_back(ElementType::kUndefined);
+  return op;
+}
+
 #include "operators.inc"
 
 /// All operators, in a domain; sessions read both as long as they live, so nothing is released.
@@ -207,7 +261,9 @@ OrtCustomOpDomain* made_domain() {
   static const auto* const operators = [] {
     auto* made = new std::vector<Operator>(all_operators());
     for (Operator& op : *made) {
-      if (op.repeated != nullptr) {
+      if (op.types.size() == 2 && op.types[1] == ElementType::kUndefined) {
+        describe<GuardKernel>(op);
+      } else if (op.repeated != nullptr) {
         describe<RepeatedKernel>(op);
       } else if (op.operands.empty()) {
         describe<BroadcastKernel>(op);

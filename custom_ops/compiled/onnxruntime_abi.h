@@ -29,7 +29,7 @@ using Unused = void (*)();
 
 /// ONNXTensorElementDataType, of which these are used.
 enum class ElementType : int {
-  kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kBool = 9,
+  kUndefined = 0, kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kBool = 9,
   kFloat16 = 10, kDouble = 11, kUint32 = 12, kUint64 = 13, kBfloat16 = 16,
 };
 
@@ -48,7 +48,9 @@ struct OrtApi {
   OrtStatus*(SONNX_CALL* AddCustomOpDomain)(OrtSessionOptions*, OrtCustomOpDomain*);
   Unused unused_29[22];
   OrtStatus*(SONNX_CALL* GetTensorMutableData)(OrtValue*, void**);  // 51
-  Unused unused_52[9];
+  Unused unused_52[8];
+  OrtStatus*(SONNX_CALL* GetTensorElementType)(const OrtTensorTypeAndShapeInfo*,
+                                               ElementType*);  // 60
   OrtStatus*(SONNX_CALL* GetDimensionsCount)(const OrtTensorTypeAndShapeInfo*, size_t*);  // 61
   OrtStatus*(SONNX_CALL* GetDimensions)(const OrtTensorTypeAndShapeInfo*, int64_t*, size_t);
   Unused unused_63[2];
@@ -95,7 +97,8 @@ struct OrtApiBase {
   const char*(SONNX_CALL* GetVersionString)();
 };
 
-/// A custom operator, as ONNX Runtime reads it: version 18 of the interface added GetMayInplace.
+/// A custom operator, as ONNX Runtime reads it: version 18 of the interface added GetMayInplace,
+/// and GetAliasMap.
 struct OrtCustomOp {
   uint32_t version;
   Unused unused_create_kernel;
@@ -122,5 +125,6 @@ struct OrtCustomOp {
   int(SONNX_CALL* GetEndVersion)(const OrtCustomOp*);
   size_t(SONNX_CALL* GetMayInplace)(int**, int**);
   void(SONNX_CALL* ReleaseMayInplace)(int*, int*);
-  Unused unused_alias_map[2];
+  size_t(SONNX_CALL* GetAliasMap)(int**, int**);
+  void(SONNX_CALL* ReleaseAliasMap)(int*, int*);
 };

@@ -11,16 +11,9 @@ namespace {
 
 OrtStatus* too_many_axes() { return status("sonnx_ort computes tensors of at most 64 axes"); }
 
-/// Reads an input, its shape and its elements.
-OrtStatus* read_input(OrtKernelContext* context, size_t index, const OrtValue*& value, Shape& shape,
-                      const char*& data) {
-  SONNX_TRY(api->KernelContext_GetInput(context, index, &value));
-  if (value == nullptr) return status("an operand of an operator of sonnx_ort is missing");
-  void* elements = nullptr;
-  SONNX_TRY(api->GetTensorMutableData(const_cast<OrtValue*>(value), &elements));
-  data = static_cast<const char*>(elements);
+/// Reads the type and the shape of a tensor.
+OrtStatus* read_shape(const OrtValue* value, ElementType& type, Shape& shape) {
   if (api_version >= 24) {
-    ElementType type{};
     const int64_t* sizes = nullptr;
     SONNX_TRY(api->GetTensorElementTypeAndShapeDataReference(value, &type, &sizes, &shape.rank));
     if (shape.rank > kMaxRank) return too_many_axes();
@@ -29,13 +22,26 @@ OrtStatus* read_input(OrtKernelContext* context, size_t index, const OrtValue*& 
   }
   OrtTensorTypeAndShapeInfo* info = nullptr;
   SONNX_TRY(api->GetTensorTypeAndShape(value, &info));
-  OrtStatus* failed = api->GetDimensionsCount(info, &shape.rank);
+  OrtStatus* failed = api->GetTensorElementType(info, &type);
+  if (failed == nullptr) failed = api->GetDimensionsCount(info, &shape.rank);
   if (failed == nullptr) {
     failed = shape.rank > kMaxRank ? too_many_axes()
                                    : api->GetDimensions(info, shape.sizes, shape.rank);
   }
   api->ReleaseTensorTypeAndShapeInfo(info);
   return failed;
+}
+
+/// Reads an input, its shape and its elements.
+OrtStatus* read_input(OrtKernelContext* context, size_t index, const OrtValue*& value, Shape& shape,
+                      const char*& data) {
+  SONNX_TRY(api->KernelContext_GetInput(context, index, &value));
+  if (value == nullptr) return status("an operand of an operator of sonnx_ort is missing");
+  void* elements = nullptr;
+  SONNX_TRY(api->GetTensorMutableData(const_cast<OrtValue*>(value), &elements));
+  data = static_cast<const char*>(elements);
+  ElementType type{};
+  return read_shape(value, type, shape);
 }
 
 /// Makes an output of a shape; null if nothing reads it.

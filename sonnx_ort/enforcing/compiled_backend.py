@@ -19,15 +19,19 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_name
 from sonnx_ort.enforcing.broadcasting import operand_type
+from sonnx_ort.enforcing.compiled_guards import CompiledGuard, guard_of_node, guard_of_value
 from sonnx_ort.enforcing.native.backend import NativeBackend
-from sonnx_ort.enforcing.nodes import record_rules
+from sonnx_ort.enforcing.native.decision import Decision
+from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, record_rules
 from sonnx_ort.enforcing.python_kernels import has_other_zeros
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import escaped
+from sonnx_ort.guards.guard import Operands
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.layout import BROADCAST
@@ -41,6 +45,7 @@ class CompiledBackend(NativeBackend):
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
         """Prepare a model, and write into its metadata how it is enforced."""
         super().__init__(model, enforcement)
+        self._guards_by_kernel = enforcement.guards_by_kernel
         self._in_front: dict[ir.Node, ExaminedNode] = {}
 
     @staticmethod
@@ -75,6 +80,50 @@ class CompiledBackend(NativeBackend):
         done = {examined.target.node for examined in self._in_front.values()}
         nodes = (examined.target.node for examined in examination.nodes)
         return [by_node[node] for node in nodes if node not in done]
+
+    def guarded_operands(
+        self, nodes: StandardNodes, decision: Decision, operands: Operands
+    ) -> Operands:
+        """The operands of a node, the first one after a Guard if that can test all rules."""
+        guard = self._guard_of(decision)
+        if guard is None:
+            return super().guarded_operands(nodes, decision, operands)
+        return [self._add(guard, nodes, operands), *operands[1:]]
+
+    def reads_shapes(self, examined: ExaminedNode | CheckedValue) -> bool:
+        """Whether nodes read shapes for what is checked, because no Guard does."""
+        if not self._guards_by_kernel:
+            return True
+        if isinstance(examined, CheckedValue):
+            return guard_of_value(examined) is None
+        if examined.broadcast is not None or not examined.target.operator.checked_in_runs:
+            return True
+        decision = self.decision_of(examined)
+        return bool(decision.rules) and self._guard_of(decision) is None
+
+    def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are as demanded.
+
+        Raises:
+            SonnxError: Its element type is unknown.
+        """
+        guard = guard_of_value(checked) if self._guards_by_kernel else None
+        if guard is None:
+            return super().check_value(nodes, checked, value)
+        value.type = value.type or ir.TensorType(DATA_TYPES[guard.kind])
+        return self._add(guard, nodes, [value, *checked.others])
+
+    def _guard_of(self, decision: Decision) -> CompiledGuard | None:
+        """The Guard that tests all rules of a decision; None if there is none."""
+        if not self._guards_by_kernel or not decision.rules:
+            return None
+        return guard_of_node(decision.examined, decision.node, decision.rules)
+
+    def _add(
+        self, guard: CompiledGuard, nodes: StandardNodes, operands: Sequence[ir.Value]
+    ) -> ir.Value:
+        self._model.opset_imports[COMPILED_DOMAIN] = DOMAIN_VERSION
+        return guard.add_to(nodes, operands)
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Replace a node, or put guards in front of it, in place; its outputs keep their names.

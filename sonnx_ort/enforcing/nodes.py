@@ -131,6 +131,10 @@ class StandardNodes(NodesOf[ir.Value]):
             self._known[key] = value
         return self._known[key] if exact else self.cast(self._known[key], element_type, purpose)
 
+    def name_of_node(self, name: str) -> str:
+        """The name for a node, with a number appended if it is in use."""
+        return self._names.fresh_for_node(name)
+
     def value(self, purpose: str) -> ir.Value:
         """Make a new value that no node computes yet."""
         return ir.val(self._names.fresh(f"{self._stem}_{purpose}"))

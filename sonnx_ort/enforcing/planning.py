@@ -133,6 +133,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         choices.certified,
         runtime,
         examination.rests_on_numbers,
+        choices.backend is Backend.COMPILED and choices.guards_by_kernel,
     )
     backend = kind(model, enforcement)
     for output in declared:

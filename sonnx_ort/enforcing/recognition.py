@@ -117,7 +117,12 @@ def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore |
     """
     model = loaded.graph_model
     given = _fingerprint(model)
-    choices = Choices(enforcement.demands, enforcement.backend, certified=enforcement.certified)
+    choices = Choices(
+        enforcement.demands,
+        enforcement.backend,
+        certified=enforcement.certified,
+        guards_by_kernel=enforcement.guards_by_kernel,
+    )
     recorded = recorded_waivers(model.metadata_props)
     try:
         restore(model, enforcement)

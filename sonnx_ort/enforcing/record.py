@@ -72,6 +72,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             **({"certified": True} if enforcement.certified else {}),
             **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
             **({"rests_on_numbers": True} if enforcement.rests_on_numbers else {}),
+            **({"guards_by_kernel": True} if enforcement.guards_by_kernel else {}),
         }
     )
     numbers = enforcement.rests_on_numbers
@@ -115,6 +116,7 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
             "certified" in entries,
             entries.get("runtime"),
             "rests_on_numbers" in entries,
+            "guards_by_kernel" in entries,
         )
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None

@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 import onnx_ir as ir
 
+from sonnx_ort.custom_ops.compiled.guards import GUARD
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
 from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_of
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 VARYING = 1
 """The bit of a value that is not constant."""
@@ -208,7 +209,7 @@ class KeptNode:
     def operand_names(self) -> tuple[str, ...]:
         """The names of its operands in messages."""
         if self.guard is not None:
-            return ("data", "shape")
+            return ("data", *("shape" for _ in self.operands[1:]))
         return OPERATORS[self.node.op_type].operand_names(len(self.node.inputs))
 
     @property
@@ -238,9 +239,11 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptN
     `guards` has names by outputs, because ONNX Runtime renames the nodes of an inlined branch.
     """
     for node in every_node(model.graph):
-        if node.domain != STANDARD_DOMAIN:
+        if _is_compiled_guard(node):
+            yield KeptNode(node, guards.get(stem(node.outputs[0]), node.name or ""))
+        elif node.domain != STANDARD_DOMAIN:
             continue
-        if node.op_type in _KEPT_OPERATORS:
+        elif node.op_type in _KEPT_OPERATORS:
             yield KeptNode(node)
         elif _is_guard(node):
             yield KeptNode(node, node.name)
@@ -285,7 +288,12 @@ def _match_by_operands(
 
 
 def _is_guard(node: ir.Node) -> bool:
-    return node.op_type in GUARDING_OPERATORS and guarded_node(node.name or "") is not None
+    guards = node.op_type in GUARDING_OPERATORS or _is_compiled_guard(node)
+    return guards and guarded_node(node.name or "") is not None
+
+
+def _is_compiled_guard(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == (COMPILED_DOMAIN, GUARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +390,7 @@ class _Judge:
 
 def _always_passes(node: KeptNode) -> bool:
     """Whether a guard always passes: its shape is constant and not a code."""
-    if node.guard is None:
+    if node.guard is None or _is_compiled_guard(node.node):
         return False
     shape = node.operands[1]
     constant = None if shape.is_graph_input() else shape.const_value

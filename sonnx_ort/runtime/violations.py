@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from types import FrameType, MappingProxyType
 from typing import Any
 
@@ -135,6 +136,12 @@ _SENTENCE = re.compile(
 )
 """What a compiled kernel says, the same words as the error of a kernel in Python."""
 
+_FOUND = re.compile(
+    r"(?P<operator>\w+) '(?P<node>.*)' breaks (?P<rule>[\w.]+): .*\. The rule: (?P<sentence>.*)",
+    re.DOTALL,
+)
+"""What a compiled guard says, which leaves it to the reference to say more."""
+
 _SHAPE = r"\([\d, ]*\)"
 _SHAPES = re.compile(rf"\w+ ({_SHAPE})(?:, \w+ ({_SHAPE}))?")
 _NAMED = re.compile(rf"X(\d+) '.*?' ({_SHAPE})(?:, |$)", re.DOTALL)
@@ -147,10 +154,18 @@ def _from_sentence(message: str) -> ContractViolation | None:
     The message ends with the sentence of a rule; a model cannot choose the end of a message.
     """
     starts = (found.end() for found in re.finditer(_STATUS, message))
-    for found in (_SENTENCE.fullmatch(message, start) for start in starts):
+    forms = product(starts, (_SENTENCE, _FOUND))
+    for found in (form.fullmatch(message, start) for start, form in forms):
         rule = None if found is None else RULES.get(found["rule"])
         if found is None or rule is None or rule.sentence != found["sentence"]:
             continue
+        if found.re is _FOUND:
+            return ContractViolation(
+                found.group(),
+                rule=rule.id,
+                operator=found["operator"],
+                node=restored(found["node"]),
+            )
         elements = _ELEMENTS.findall(found["reason"])
         return ContractViolation(
             found.group(),

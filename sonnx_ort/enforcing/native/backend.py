@@ -122,7 +122,7 @@ class NativeBackend(EnforcingBackend):
         Returns:
             The nodes with the obligations that are still to be enforced.
         """
-        nodes = prepare_inputs(self._model, examination, self.groups)
+        nodes = prepare_inputs(self._model, examination, self.groups, self.reads_shapes)
         shared = find_shared_broadcasts(self._model, nodes)
         self._expanded = share_broadcasts(shared, self.decisions(), self.groups)
         return nodes
@@ -141,6 +141,34 @@ class NativeBackend(EnforcingBackend):
         """
         value.type = value.type or ir.TensorType(DATA_TYPES[checked.element_type])
         return value_guard(nodes, checked, value)
+
+    def decision_of(self, examined: ExaminedNode) -> Decision:
+        """What a run checks in front of a node.
+
+        Raises:
+            SonnxError: Its element type is unknown, or a rule that a run has to check has no guard.
+        """
+        element_type = _known_element_type(examined)
+        guards = guards_of(examined, element_type, self._edition)
+        signed = _is_signed(examined, element_type)
+        carrier = _carrier(examined.target, element_type, signed=signed)
+        return Decision(
+            examined, _guarded_node(examined, element_type, carrier or element_type), guards
+        )
+
+    def guarded_operands(
+        self, nodes: StandardNodes, decision: Decision, operands: Operands
+    ) -> Operands:
+        """The operands of a node, all readable only if its rules are kept that a run checks."""
+        examined, guards = decision.examined, decision.guards
+        if examined.broadcast is None and (guards.shapes or guards.deciding):
+            operands = hide_misinferred_shapes(nodes, operands, examined)
+        return decision.guard_operands(nodes, operands)
+
+    def reads_shapes(self, examined: ExaminedNode | CheckedValue) -> bool:
+        """Whether nodes read shapes for what is checked, so that none may be inferred wrongly."""
+        del examined
+        return True
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.
@@ -163,20 +191,17 @@ class NativeBackend(EnforcingBackend):
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value] | None:
         """The results of the node with guards and conversions; None if it needs neither."""
-        target, element_type = examined.target, _known_element_type(examined)
-        guards = guards_of(examined, element_type, self._edition)
+        target, decision = examined.target, self.decision_of(examined)
+        node, element_type = decision.node, decision.node.element_type
         signed = _is_signed(examined, element_type)
         carrier = _carrier(target, element_type, signed=signed)
-        node = _guarded_node(examined, element_type, carrier or element_type)
         operands: Operands = target.inputs
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
         expanded = target.node in self._expanded
-        if examined.broadcast is None and (guards.shapes or guards.deciding):
-            operands = hide_misinferred_shapes(nodes, operands, examined)
-        elif examined.broadcast is not None and not expanded:
+        if examined.broadcast is not None and not expanded:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
-        operands = Decision(examined, node, guards).guard_operands(nodes, operands)
+        operands = self.guarded_operands(nodes, decision, operands)
         # The shape of a result from expanded operands is declared anew, which has to be undone.
         infinite = gives_infinity(examined, element_type)
         if not nodes.nodes and not infinite and not signed and not expanded:

@@ -160,6 +160,11 @@ class Decision:
     guards: Guards
     all_pass: bool = False
 
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """All rules, in the order of decision."""
+        return [*self.guards.shapes, *(rule for rule, _ in self.guards.deciding)]
+
     def guard_operands(self, nodes: StandardNodes, operands: Operands) -> Operands:
         """Put operands after guards; reading a guarded operand fails if a rule is violated."""
         *earlier, last = self._split()

@@ -222,15 +222,25 @@ _MANY = 8
 
 
 def prepare_inputs(
-    model: ir.Model, examination: Examination, groups: Groups
+    model: ir.Model,
+    examination: Examination,
+    groups: Groups,
+    reads_shapes: Callable[[ExaminedNode | CheckedValue], bool],
 ) -> Sequence[ExaminedNode]:
     """Guard inputs that decide the shapes of several nodes, and hide uncertain declarations.
+
+    Args:
+        model: The model.
+        examination: What is known of it.
+        groups: Takes what is inserted.
+        reads_shapes: Whether nodes read shapes for what a node, or a value, is checked for.
 
     Returns:
         The nodes with the obligations that are still to be enforced.
     """
-    checked = examination.checked_values
-    hide_scalars_after(model.graph, groups, examination.nodes, examination.facts, checked)
+    checked = filter(reads_shapes, examination.checked_values)
+    reading = filter(reads_shapes, examination.nodes)
+    hide_scalars_after(model.graph, groups, reading, examination.facts, checked)
     agreements = find_agreements(model, examination.nodes, examination.facts)
     if agreements:
         uses = uses_of(place.value for agreement in agreements for place in agreement.axes)

@@ -76,9 +76,13 @@ MSVC = """
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 #undef __GNUC__

@@ -1,0 +1,301 @@
+"""The operator Guard fails where the rule is broken that a term states, and gives the rest on."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.custom_ops.compiled.guards import GUARD, GuardOperand, guard_text, guarded_rules
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.contract import ValueContract
+from sonnx_ort.profile.contract_rules import contract_requirement
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import COMPILED_DOMAIN
+from sonnx_ort.profile.requirements.arithmetic import NONZERO
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis, LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.elements import INT32, NumbersUnderCrossedBounds, on_elements
+from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.requirements.shapes import on_shapes
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+from sonnx_ort.suite.applied import special_values
+from sonnx_ort.terms.language import (
+    FINITE_NUMBERS,
+    All,
+    Each,
+    Either,
+    IfGiven,
+    IsMultiple,
+    NumberSet,
+    SizesBehind,
+    Tensor,
+)
+from support.graphs import model, tensor
+from support.ort_values import run
+from support.sessions import quiet
+
+LIBRARY = str(sonnx_ort.kernels_library())
+
+EXAMPLE = Illustration("a", "b", "c")
+
+Array = npt.NDArray[Any]
+
+
+def session_of(types: Sequence[ElementType], tests: str, **attributes: str) -> ort.InferenceSession:
+    """A session of one Guard, whose operands are of these types, on one thread."""
+    names = [f"operand {place}" for place in range(len(types))]
+    named = {f"operand_{place}": name for place, name in enumerate(names)}
+    given = {"node": "n", "operator": "Op", "tests": tests, **named, **attributes}
+    node = helper.make_node(GUARD, names, ["y"], domain=COMPILED_DOMAIN, **given)
+    values = [tensor(name, kind.value, None) for name, kind in zip(names, types, strict=True)]
+    results = [tensor("y", types[0].value, None)]
+    made = model([node], values, results, opset=17, domains={COMPILED_DOMAIN: 1})
+    options = quiet()
+    options.register_custom_ops_library(LIBRARY)
+    return ort.InferenceSession(made.SerializeToString(), options)
+
+
+def rule_of(requirement: Requirement) -> Rule:
+    """A rule that demands something, with the code of one that has a test."""
+    code = next(guarded_rules()).code
+    return Rule("Op.C1", code, "A sentence.", RULES["Clip.C1"].source, requirement)
+
+
+def guard_of(requirement: Requirement, types: Sequence[ElementType]) -> ort.InferenceSession:
+    operands = [GuardOperand(i, f"operand {i}", kind) for i, kind in enumerate(types)]
+    tests = guard_text(rule_of(requirement), operands, types[0])
+    assert tests is not None
+    return session_of(types, tests)
+
+
+def passes(session: ort.InferenceSession, *arrays: Array) -> bool:
+    """Whether the arrays pass, unchanged; otherwise the error says which rule is broken."""
+    feeds = {f"operand {place}": array for place, array in enumerate(arrays)}
+    try:
+        (result,) = run(session, feeds)
+    except Exception as error:
+        if "SONNX: Op 'n' breaks " not in str(error):
+            raise
+        return False
+    assert result is not None
+    assert (result.shape, result.tobytes()) == (arrays[0].shape, arrays[0].tobytes())
+    return True
+
+
+NUMBERS = {
+    "finite": FINITE_NUMBERS,
+    "not NaN": NumberSet("NaN", admits_nan=False),
+    "not zero": NONZERO,
+    "neither zero nor NaN": NumberSet("0", admits_nan=False, admits_zero=False),
+    "within int32": INT32,
+    "not negative, or NaN": NumberSet("negative", lambda _: (0, math.inf)),
+    "not positive": NumberSet("positive", lambda _: (-math.inf, -0.0), admits_nan=False),
+    "from -1 to 1, or NaN": NumberSet("far", lambda _: (-1, 1)),
+    "0 alone": NumberSet("other than 0", lambda _: (0, 0), admits_nan=False),
+    "from a third to 1": NumberSet("far", lambda _: (1 / 3, 1), admits_nan=False),
+    "nothing": NumberSet("there", lambda _: (5, 3), admits_nan=False),
+    "subnormal": NumberSet("far", lambda _: (-(2.0**-149), 2.0**-149), admits_nan=False),
+}
+"""Sets of numbers."""
+
+TYPES = [kind for kind in ElementType if kind.family is not Family.BOOLEAN]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS.keys())
+def test_elements_pass_that_are_in_the_set(numbers: NumberSet, kind: ElementType) -> None:
+    session = guard_of(on_elements("x", numbers, "", "", ""), [kind])
+    for element in [*special_values(kind), kind.dtype.type(0), kind.dtype.type(1)]:
+        for array in (np.array(element), np.array([1, element, 1], kind.dtype)):
+            if array.size > 1 and numbers.first_outside(np.array([1], kind.dtype)) is not None:
+                continue
+            assert passes(session, array) == (numbers.first_outside(array) is None), array
+    assert passes(session, np.empty((3, 0), kind.dtype))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("place", [0, 4095, 4096, 32768, 99_999])
+def test_one_element_outside_is_found_wherever_it_is(kind: ElementType, place: int) -> None:
+    session = guard_of(on_elements("x", NONZERO, "", "", ""), [kind])
+    elements = np.ones((100, 1000), kind.dtype)
+    assert passes(session, elements)
+    elements.reshape(-1)[place] = 0
+    with pytest.raises(Exception, match=rf"operand 0\[{place // 1000}, {place % 1000}\] = 0; "):
+        run(session, {"operand 0": elements})
+
+
+@pytest.mark.parametrize("kind", [t for t in TYPES if t.family is Family.FLOAT])
+def test_whole_numbers_pass(kind: ElementType) -> None:
+    requirement = contract_requirement(ValueContract("x", whole=True))
+    session = guard_of(requirement, [kind])
+    for element in [*special_values(kind), kind.dtype.type(-3), kind.dtype.type(2.5)]:
+        array = np.array([element])
+        assert passes(session, array) == (requirement.violation_of(("x",), [array]) is None), array
+
+
+X, W = Tensor("operand 0"), Tensor("operand 1")
+
+TERMS = {
+    "a rank": X.rank == 2,
+    "a size": X.size(0) >= 2,
+    "a size from the end": X.size(-1) <= 2,
+    "a size that is not there": X.size(3) == 0,
+    "sizes of two": X.size(1) == W.size(0),
+    "a multiple": 3 * W.size(0) == X.size(0),
+    "a large multiple": (1 << 62) * W.size(0) >= X.size(0),
+    "a number that is a multiple": IsMultiple(X.size(0), 2),
+    "an axis": X.has_axis(-2),
+    "an axis or the end": X.has_axis(2, or_end=True),
+    "sizes behind": SizesBehind(X, -2, 1),
+    "all": All((X.rank == 2, X.size(0) == 2, W.rank >= 1)),
+    "one of two": Either((X.rank == 1, W.size(0) == 3)),
+    "each": Each(lambda each: each.rank == 1),
+    "an operand that is not given": IfGiven(Tensor("operand 7"), X.rank == 9),
+    "a shape": X.is_of_shape(2, 3),
+    "nothing": All(()),
+}
+
+SHAPES = [(), (0,), (1,), (2,), (3,), (2, 3), (3, 2), (4, 1), (2, 1), (0, 3), (6, 2, 1)]
+
+
+@pytest.mark.parametrize("term", TERMS.values(), ids=TERMS.keys())
+def test_shapes_pass_of_which_the_term_holds(term: Any) -> None:
+    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term, "", "", "")
+    session = guard_of(requirement, [ElementType.FLOAT, ElementType.INT64])
+    for shapes in itertools.product(SHAPES, repeat=2):
+        arrays = [np.zeros(shapes[0], np.float32), np.zeros(shapes[1], np.int64)]
+        assert passes(session, *arrays) == (requirement.violation(arrays) is None), shapes
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2, 5, -5])
+def test_shapes_pass_that_differ_on_the_axis_alone(axis: int) -> None:
+    requirement = EqualButOnAxis(axis=axis)
+    session = guard_of(requirement, [ElementType.FLOAT] * 2)
+    for shapes in itertools.product(SHAPES, repeat=2):
+        arrays = [np.zeros(shape, np.float32) for shape in shapes]
+        assert passes(session, *arrays) == (requirement.violation(arrays) is None), shapes
+
+
+def test_equal_shapes_pass() -> None:
+    session = guard_of(RULES["Max.float.R1"].requirement, [ElementType.INT8] * 3)
+    for shapes in itertools.product(SHAPES, repeat=2):
+        arrays = [np.zeros(shape, np.int8) for shape in (shapes[0], *shapes)]
+        assert passes(session, *arrays) == (shapes[0] == shapes[1]), shapes
+
+
+@pytest.mark.parametrize("kind", [ElementType.FLOAT, ElementType.FLOAT16, ElementType.BFLOAT16])
+@np.errstate(invalid="ignore")
+def test_numbers_pass_unless_they_are_nan_under_crossed_bounds(kind: ElementType) -> None:
+    requirement = NumbersUnderCrossedBounds()
+    session = guard_of(requirement, [kind] * 3)
+    bounds = [*(np.array(b, kind.dtype) for b in (-math.inf, -0.0, 0, 2, math.nan)), np.zeros(1)]
+    for low, high in itertools.product(bounds, repeat=2):
+        for elements in ([], [math.nan], [1, math.inf], [1, 2, math.nan]):
+            arrays = [
+                np.array(elements, kind.dtype),
+                low.astype(kind.dtype),
+                high.astype(kind.dtype),
+            ]
+            assert passes(session, *arrays) == (requirement.violation(arrays) is None), arrays
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -3, 3])
+@pytest.mark.parametrize("kind", [ElementType.FLOAT, ElementType.DOUBLE, ElementType.FLOAT16])
+def test_lines_pass_that_are_not_negative_infinity_throughout(kind: ElementType, axis: int) -> None:
+    requirement = LinesAboveNegativeInfinity(axis=axis)
+    session = guard_of(requirement, [kind])
+    random = np.random.default_rng(0)
+    for shape in [*SHAPES, (2, 3, 2)]:
+        for _ in range(8):
+            array = np.where(random.random(shape) < 0.7, -np.inf, 1).astype(kind.dtype)
+            array = np.where(random.random(shape) < 0.1, np.nan, array).astype(kind.dtype)
+            assert passes(session, array) == (requirement.violation([array]) is None), array
+
+
+ENDS = [-(2**63), -(2**31), -6, -5, -4, -1, 0, 1, 4, 5, 6, 2**31 - 1, 2**63 - 1]
+
+
+@pytest.mark.parametrize("demand", SliceDemand)
+@pytest.mark.parametrize("kind", [ElementType.INT64, ElementType.INT32])
+def test_places_pass_that_a_slice_may_have(kind: ElementType, demand: SliceDemand) -> None:
+    requirement = Slicing(demand, EXAMPLE)
+    session = guard_of(requirement, [ElementType.FLOAT, *[kind] * 4])
+    limits = np.iinfo(kind.dtype)
+    ends = [end for end in ENDS if limits.min <= end <= limits.max]
+    data = np.zeros((3, 5), np.float32)
+    for start, end, axis, step in itertools.product(ends, ends, (1, -1, 2), (1, -1, 0)):
+        places = [np.array([place], kind.dtype) for place in (start, end, axis, step)]
+        kept = requirement.violation([data, *places]) is None
+        assert passes(session, data, *places) == kept, (start, end, axis, step)
+
+
+@pytest.mark.parametrize("copies_zeros", [False, True])
+def test_sizes_pass_that_follow_from_the_others(copies_zeros: bool) -> None:
+    requirement = InferableSize(copies_zeros=copies_zeros)
+    session = guard_of(requirement, [ElementType.UINT8, ElementType.INT64])
+    for shape, sizes in itertools.product(SHAPES, ([], [-1], [0, -1], [2, 3], [0], [-1, 3])):
+        arrays = [np.zeros(shape, np.uint8), np.array(sizes, np.int64)]
+        assert passes(session, *arrays) == (requirement.violation(arrays) is None), (shape, sizes)
+
+
+CODE = next(guarded_rules()).code
+FLOATS = [ElementType.FLOAT] * 2
+
+REFUSED = {
+    "nothing": ("", "has no test"),
+    "no number": ("x within", "a number is missing"),
+    "another rule": ("9998 same", "a rule or a kind of test is unknown"),
+    "another kind": (f"{CODE} even", "a rule or a kind of test is unknown"),
+    "no kind": (f"{CODE}", "a rule or a kind of test is unknown"),
+    "an operand that is not there": (
+        f"{CODE} within 2 1 0 1 0 1",
+        "an operand of a test is missing",
+    ),
+    "an operand below the first": (f"{CODE} within -1 1 0 1 0 1", "an operand is negative"),
+    "a type without numbers": (f"{CODE} within 0 9 0 1 0 1", "a type is unknown"),
+    "an unknown type": (f"{CODE} within 0 99 0 1 0 1", "a type is unknown"),
+    "no end": (f"{CODE} within 0 1 0", "bits are missing"),
+    "more than a test": (f"{CODE} same 1", "a test goes on after its end"),
+    "fractions of integers": (f"{CODE} whole 0 7 0 1 0 1", "a type has no fractions"),
+    "too few operands": (f"{CODE} slice 0", "an operand of a test is missing"),
+    "an unknown word": (f"{CODE} shapes is rank 0 many", "a number is missing"),
+    "a number with a tail": (f"{CODE} shapes is rank 0 number 1x", "a number is missing"),
+    "half a term": (f"{CODE} shapes is rank 0", "a term ends too early"),
+    "more than a term": (f"{CODE} shapes is rank 0 rank 0 rank 0", "a term goes on after its end"),
+    "a number for a term": (f"{CODE} shapes rank 0", "a term begins with a number"),
+    "no operand": (f"{CODE} shapes is rank 2 rank 0", "names an operand that is not there"),
+    "all of nothing": (f"{CODE} shapes all 0", "a term is about nothing"),
+    "a factor of 0": (f"{CODE} shapes multiple rank 0 0", "a factor is not positive"),
+    "a factor below 0": (f"{CODE} shapes is times -2 rank 0 rank 0", "a factor is negative"),
+    "a deep term": (f"{CODE} shapes {'all 1 ' * 99} is rank 0 rank 0", "a term is too deep"),
+}
+
+
+@pytest.mark.parametrize(("tests", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_session_refuses_what_guards_do_not_know(tests: str, reason: str) -> None:
+    with pytest.raises(Exception, match="; rewrite the original model") as caught:
+        session_of(FLOATS, tests)
+    assert reason in str(caught.value)
+
+
+def test_operand_of_another_type_than_the_test_has_fails() -> None:
+    session = session_of(FLOATS, f"{CODE} within 1 7 0 1 0 1")
+    with pytest.raises(Exception, match="another type than it was made for"):
+        run(session, dict.fromkeys(["operand 0", "operand 1"], np.zeros(3, np.float32)))
+
+
+def test_bounds_of_large_multiples_fail_where_they_cannot_be_compared() -> None:
+    term = (1 << 62) * W.size(0) == (1 << 62) * X.size(0)
+    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term, "", "", "")
+    session = guard_of(requirement, FLOATS)
+    arrays = [np.zeros(size, np.float32) for size in (0, 1, 4)]
+    assert passes(session, arrays[1], arrays[1])
+    assert passes(session, arrays[0], arrays[0])
+    assert not passes(session, arrays[2], arrays[2])
