@@ -15,11 +15,11 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
-from sonnx_ort.checker.deriving import Watch
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import conclude, is_of_contract
 from sonnx_ort.errors import SonnxError, to_json
+from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination

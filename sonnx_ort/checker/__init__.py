@@ -16,9 +16,8 @@ the schemas of onnx. What it does not know it rejects.
     certificate      its form and its obligations
     graphs           the graphs of a file and their nodes
     reading          a model, strictly: what can be read in two ways is rejected
-    deriving         all that follows of the values of a model, in the order of its graph
-    model            what is established of a model by the rules of the kernel
-    premises         what a contract demands of values, and what holds of the states of Loops
+    model            what is established of a model by the engine of the kernel
+    premises         what a contract demands of values, and what a model was conformed for
     obligations      what the rules of the profile say of nodes and values, from what is established
 
 and, loaded for certificates of enforced models alone:
@@ -31,9 +30,8 @@ and, loaded for certificates of enforced models alone:
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
-from sonnx_ort.checker.deriving import established
 from sonnx_ort.checker.graphs import bodies_of, with_unique_names
-from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.model import Model, established
 from sonnx_ort.kernel.sizes import Rejected
 
 __all__ = [

@@ -35,9 +35,10 @@ from typing import Any
 
 import onnx
 
-from sonnx_ort.checker.deriving import Watch, established
+from sonnx_ort.checker.model import established
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.checker.premises import require_premises
+from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of

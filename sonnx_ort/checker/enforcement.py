@@ -9,11 +9,10 @@ from typing import Any
 import onnx
 
 from sonnx_ort.checker.certificate import LISTS
-from sonnx_ort.checker.deriving import Watch, established
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
-from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.model import Model, established
 from sonnx_ort.checker.obligations import (
     demand_on,
     is_of_contract,
@@ -23,6 +22,7 @@ from sonnx_ort.checker.obligations import (
     values_to_be_finite,
 )
 from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.options import Edition

@@ -5,8 +5,7 @@ And their nodes, with what is known of their operands.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +16,8 @@ from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.checker.reading import elements_of as stored_elements
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.kernel.deriving import Engine
+from sonnx_ort.kernel.iterations import Changing
 from sonnx_ort.kernel.node import MAX_ELEMENTS
 from sonnx_ort.kernel.sizes import Sizes, require
 
@@ -118,45 +119,55 @@ def _rename(
             _rename(body, scope, names, taken)
 
 
-class Definitions:
+class Definitions(Engine):
     """What the graphs of a model define: inputs, constants, results, and what bodies take.
 
-    And what is established of values, as `Model` derives it.
-
-    Attributes:
-        version: The version of the standard operators.
-        rests_on_numbers: Whether anything that was read rests on floats that a kernel computes.
+    It is the view by which the engine reads a file.
     """
 
-    def __init__(self, graph: GraphProto, version: int, kinds: Sequence[str]) -> None:
-        """Look through the main graph and all bodies; nothing of these kinds is known yet."""
-        self.version = version
-        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
-        self._of_numbers: set[tuple[str, str]] = set()
-        self.rests_on_numbers = False
+    def __init__(self, graph: GraphProto, versions: Mapping[str, int], changing: Changing) -> None:
+        """Look through the main graph and all bodies."""
+        super().__init__(versions, changing)
         self._inputs = {value.name: value for value in graph.input}
+        self._declared_ranks: dict[str, int] = {}
         self._constants: dict[str, TensorProto] = {}
-        self._producers: dict[str, NodeProto] = {}
-        self._taken: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
         self._claims = claimed_shapes(graph)
+        self._protos: dict[str, NodeProto] = {}
         self._true: set[str] = set()
         self._true_by_numbers = False
         for each in graphs_of(graph):
             self._take(each)
+        self._main = self.graph(graph)
+        self._enter(self._main)
+
+    @property
+    def main(self) -> kernel.Graph:
+        """The main graph."""
+        return self._main
+
+    def graph(self, graph: GraphProto) -> kernel.Graph:
+        """A graph of the file, as the engine reads it."""
+        return kernel.Graph(
+            [value.name for value in graph.input],
+            [tensor.name for tensor in graph.initializer],
+            [Node(node, self) for node in graph.node],
+            [value.name for value in graph.output],
+        )
 
     def _take(self, graph: GraphProto) -> None:
         """Take in what a graph defines and claims."""
         inputs = {value.name: value.type for value in graph.input}
         tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
-        results = {name: node for node in graph.node for name in node.output if name}
         self._sparse |= {
             name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
         }
         self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
+        for name, kind in inputs.items():
+            if kind.tensor_type.HasField("shape"):
+                self._declared_ranks[name] = len(kind.tensor_type.shape.dim)
         for node in graph.node:
-            for body in bodies_of(node):
-                self._taken |= {value.name: (node, k) for k, value in enumerate(body.input)}
+            self._protos |= {name: node for name in node.output if name}
             is_constant = (node.domain, node.op_type) == ("", "Constant")
             for each in node.attribute if is_constant else ():
                 if each.name == "value":
@@ -164,63 +175,28 @@ class Definitions:
                 elif each.name == "sparse_value":
                     self._sparse.add(node.output[0])
         self._constants |= tensors
-        self._producers |= results
 
-    def knows(self, kind: str, value: str) -> bool:
-        """Whether this is established of a value."""
-        return value in self._known[kind]
+    def is_stored(self, value: str) -> bool:
+        """Whether a value is an initializer or the result of a Constant that holds a tensor."""
+        return value in self._constants
 
-    def establish(self, kind: str, value: str, found: Any, *, of_numbers: bool = False) -> None:
-        """Keep what is derived of a value. It is never changed: more is derived from it.
+    def is_declared(self, value: str) -> bool:
+        """Whether the file says anything of the shape of a value."""
+        return value in self._claims
 
-        Args:
-            kind: What it says.
-            value: The value.
-            found: What is derived.
-            of_numbers: Whether it rests on floats that a kernel computes.
+    def declared_rank(self, value: str) -> int | None:
+        """The declared rank of an input of a body."""
+        return self._declared_ranks.get(value)
 
-        Raises:
-            Rejected: It is established already.
-        """
-        require(not self.knows(kind, value), "it is established already")
-        self._known[kind][value] = found
-        if of_numbers:
-            self._of_numbers.add((kind, value))
-
-    def known(self, kind: str, value: str) -> Any:
-        """What is established of a value."""
-        require(self.knows(kind, value), f"the {kind} of '{value}' is not known")
-        if (kind, value) in self._of_numbers:
-            self.rests_on_numbers = True
-        return self._known[kind][value]
-
-    def known_or_none(self, kind: str, value: str) -> Any:
-        """What is established of a value; None if nothing is."""
-        return self.known(kind, value) if self.knows(kind, value) else None
-
-    @property
-    def computes_numbers(self) -> bool:
-        """Whether anything is established that rests on floats that a kernel computes."""
-        return bool(self._of_numbers)
-
-    @contextmanager
-    def reading_apart(self) -> Iterator[None]:
-        """Say of what is read in the block alone whether it rests on such floats.
-
-        After the block, `rests_on_numbers` is what it was before.
-        """
-        before, self.rests_on_numbers = self.rests_on_numbers, False
-        try:
-            yield
-        finally:
-            self.rests_on_numbers = before
+    def _stored_shape(self, value: str) -> Sizes:
+        return tuple(self._constants[value].dims)
 
     def require_true_claims(self, value: str) -> None:
         """Reject a value on whose way the file claims a size that is not established.
 
         ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
         """
-        found = on_the_way(value, self._producers, self._true)
+        found = on_the_way(value, self._protos, self._true)
         with self.reading_apart():
             for name in found:
                 if name in self._claims:
@@ -229,6 +205,11 @@ class Definitions:
             # What was found true is not looked at again: it counts for each later value.
             self._true_by_numbers |= self.rests_on_numbers
         self.rests_on_numbers |= self._true_by_numbers
+
+    def require_as_inferred(self, value: str) -> None:
+        """Reject a value of whose shape ONNX Runtime may believe or infer something else."""
+        self.require_true_claims(value)
+        super().require_as_inferred(value)
 
     def require_claimed(self, value: str, shape: Sizes) -> None:
         """Reject what the file claims of the shape of a value, if that is not established."""
@@ -258,18 +239,13 @@ class Definitions:
             return None
         return stored_elements(tensor)
 
-    def producer(self, value: str) -> NodeProto | None:
-        """The node of a standard operator whose first result is a value; None if there is none."""
-        node = self._producers.get(value)
-        return None if node is None or node.domain or node.output[0] != value else node
-
     def is_input(self, value: str) -> bool:
         """Whether a value is an input of the model."""
         return value in self._inputs
 
     def is_constant(self, value: str) -> bool:
         """Whether a value is an initializer or the result of a Constant."""
-        node = self._producers.get(value, NodeProto())
+        node = self._protos.get(value, NodeProto())
         return value in self._constants or (node.domain, node.op_type) == ("", "Constant")
 
     def is_dense(self, value: str) -> bool:
@@ -282,8 +258,19 @@ class Node(kernel.Node):
     """A node, and what is known of its operands."""
 
     proto: NodeProto
-    model: "Definitions"
+    model: Definitions
     shared: frozenset[str] = frozenset()
+
+    @property
+    def domain(self) -> str:
+        """The domain of the operator."""
+        return str(self.proto.domain)
+
+    @property
+    def bodies(self) -> Sequence[kernel.Graph]:
+        """The graphs that its attributes hold."""
+        bodies = bodies_of(self.proto)
+        return [self.model.graph(body) for body in bodies] if bodies else ()
 
     @property
     def op_type(self) -> str:
@@ -323,9 +310,9 @@ class Node(kernel.Node):
         """The name of an operand; None if it is omitted."""
         return self.name(index) or None
 
-    def result(self, index: int) -> str:
-        """The name of a result."""
-        return str(self.proto.output[index])
+    def result(self, index: int) -> str | None:
+        """The name of a result; None if it is omitted."""
+        return self.proto.output[index] or None
 
     def fact(self, kind: str, value: str) -> Any:
         """What is established of a value; None if nothing is."""
@@ -343,10 +330,9 @@ class Node(kernel.Node):
         """The elements of an operand that is a constant in the file; None for another."""
         return self.model.stored(self.name(index))
 
-    def source(self, index: int) -> "Node | None":
+    def source(self, index: int) -> kernel.Node | None:
         """The node of a standard operator whose first result is an operand."""
-        proto = self.model.producer(self.name(index))
-        return None if proto is None else replace(self, proto=proto)
+        return self.model.producer(self.name(index))
 
     def tensor(self, name: str) -> Any:
         """The elements of an attribute that is a tensor; None if it is none or omitted."""
@@ -373,13 +359,6 @@ class Node(kernel.Node):
     def held_shape(self) -> Sizes | None:
         """The shape of the tensor that a Constant holds; such tensors are known before."""
         return None
-
-    def every_integer(self, index: int) -> list[int]:
-        """The elements of an operand, which are known as numbers."""
-        elements: Sizes = self.model.known("elements", self.name(index))
-        found = [each for each in elements if isinstance(each, int)]
-        require(len(found) == len(elements), f"'{self.name(index)}' is open")
-        return found
 
 
 def _value(attribute: AttributeProto) -> Any:

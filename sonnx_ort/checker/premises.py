@@ -1,19 +1,11 @@
-"""What facts presume: the contract of values, and that states of Loops keep their shapes.
+"""What a contract presumes of a model, and what a model was conformed for."""
 
-It is assumed that a state has the shape of its initial value, or that some of its axes have. That
-holds if the body gives the next iteration the same again, which is compared after all is derived.
-Of a Scan nothing is assumed, for ONNX Runtime infers its shapes in other ways.
-"""
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, ValueInfoProto
 
-from sonnx_ort.checker.graphs import bodies_of, graphs_of, type_name
-from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
+from sonnx_ort.checker.graphs import graphs_of, type_name
+from sonnx_ort.kernel.sizes import NAME, Rejected, require
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT, both
 from sonnx_ort.profile.contract import Contract, contract_from_json, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
@@ -103,120 +95,3 @@ def _axis(dimension: Any) -> int | str | None:
     if dimension.HasField("dim_value"):
         return int(dimension.dim_value) if dimension.dim_value >= 0 else None
     return str(dimension.dim_param) if NAME.fullmatch(dimension.dim_param) else None
-
-
-_COUNTERS = 2
-"""The inputs of a Loop, and of its body, before the states."""
-
-Changing = Mapping[str, frozenset[int] | None]
-"""The axes of states that may change, by the name of the state; None if its rank may change."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The values that hold one state of a Loop.
-
-    Attributes:
-        initial: What the first iteration takes.
-        given: What an iteration gives to the next one.
-    """
-
-    initial: str
-    given: str
-
-
-class States:
-    """The states of all Loops of a model, and what is assumed of them.
-
-    Attributes:
-        changing: The axes of states of which nothing is assumed.
-    """
-
-    def __init__(self, changing: Changing) -> None:
-        """Begin with no assumption; of what may change, none is made."""
-        self.changing = MappingProxyType(dict(changing))
-        self._counters: dict[str, ValueInfoProto] = {}
-        self._states: dict[str, State] = {}
-        self._final: dict[str, str] = {}
-        self._assumed: dict[str, PartialSizes] = {}
-
-    def add(self, node: NodeProto) -> None:
-        """Take in a node, if it is a Loop."""
-        bodies = bodies_of(node)
-        if node.domain or node.op_type != "Loop" or len(bodies) != 1:
-            return
-        taken = [value.name for value in bodies[0].input]
-        self._counters |= {value.name: value for value in bodies[0].input[:_COUNTERS]}
-        given = [value.name for value in bodies[0].output[1:]]
-        carried = zip(taken[_COUNTERS:], node.input[_COUNTERS:], given, node.output, strict=False)
-        for name, initial, next_one, final in carried:
-            if initial:
-                self._states[name] = State(initial, next_one)
-                self._final[final] = name
-
-    def is_taken(self, value: str) -> bool:
-        """Whether the body of a Loop takes a value from the Loop."""
-        return value in self._states or value in self._counters
-
-    def is_final(self, value: str) -> bool:
-        """Whether a value is the last state of a Loop."""
-        return value in self._final
-
-    def taken(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
-        """The shape of what a body takes, which is assumed of a state.
-
-        Args:
-            value: What the body takes.
-            known: Gives what is established of a value.
-
-        Raises:
-            Rejected: Nothing is assumed of it.
-        """
-        if value in self._counters:
-            declared = self._counters[value].type.tensor_type
-            # ONNX Runtime makes them of the declared rank.
-            single = declared.HasField("shape") and len(declared.shape.dim) <= 1
-            require(single, "a counter is no scalar and no vector")
-            return (1,) * len(declared.shape.dim)
-        changing = self.changing.get(value, frozenset())
-        if changing is None:
-            raise Rejected("the rank of the state may change")
-        initial: Sizes = known("shape", self._states[value].initial)
-        kept = tuple(None if axis in changing else size for axis, size in enumerate(initial))
-        self._assume(value, kept)
-        return kept
-
-    def _assume(self, state: str, sizes: PartialSizes) -> None:
-        """Keep an assumption for `broken`. It is never changed: facts rest on it."""
-        require(state not in self._assumed, "something is assumed of it already")
-        self._assumed[state] = sizes
-
-    def final(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
-        """The shape of the last state, which is the first one if there is no iteration.
-
-        Raises:
-            Rejected: Nothing is assumed of the state.
-        """
-        state = self._final[value]
-        known("shape", state)
-        return self._assumed[state]
-
-    def broken(self, shape: Callable[[str], Sizes | None]) -> Changing:
-        """The states of which more is assumed than the body keeps, and the axes that change.
-
-        This discharges all assumptions: each that was made is compared.
-
-        Args:
-            shape: Gives the established shape of a value, if it has one.
-        """
-        found: dict[str, frozenset[int] | None] = {}
-        for state, sizes in self._assumed.items():
-            given = shape(self._states[state].given)
-            if given is None or len(given) != len(sizes):
-                found[state] = None
-                continue
-            pairs = enumerate(zip(sizes, given, strict=True))
-            changed = frozenset(axis for axis, (size, now) in pairs if size not in (None, now))
-            if changed:
-                found[state] = changed | (self.changing.get(state) or frozenset())
-        return found

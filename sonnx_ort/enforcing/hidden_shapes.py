@@ -34,8 +34,9 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
+from sonnx_ort.knowledge.declarations import declared_type
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.graph_node import collected_by_loops
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
 from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
 from sonnx_ort.knowledge.value_types import ValueTypes, allowed_types

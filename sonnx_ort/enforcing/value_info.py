@@ -10,8 +10,8 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.hidden_shapes import scan_bodies
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
-from sonnx_ort.knowledge.declarations import collected_by_loops, loop_of
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.graph_node import collected_by_loops, loops_in
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
@@ -200,7 +200,7 @@ def _not_mergeable(
 
 def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
     """The iteration number and condition of Loops, which always have the declared rank."""
-    for loop in filter(None, map(loop_of, every_node(graph))):
+    for loop in loops_in(graph):
         yield from loop.counters
 
 

@@ -24,8 +24,8 @@ from sonnx_ort.envelope.writing import ProposedContract
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes, declared_type
+from sonnx_ort.knowledge.derived import Derived
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.number_ranges import NumberRanges
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.contracts import (
@@ -281,12 +281,12 @@ def _computed(model: ir.Model) -> Iterator[ir.Value]:
             yield from (output for output in node.outputs if output.name)
 
 
-def _is_finite(value: ir.Value, ranges: NumberRanges) -> bool:
+def _is_finite(value: ir.Value, ranges: Derived) -> bool:
     found = ranges.range(value)
     return found is not None and found.finite
 
 
-def _first_open(model: ir.Model, facts: Facts, ranges: NumberRanges) -> Iterator[ir.Value]:
+def _first_open(model: ir.Model, facts: Facts, ranges: Derived) -> Iterator[ir.Value]:
     """The float values that may not be finite, although all floats that their nodes read are."""
     for value in _computed(model):
         if facts.element_type(value) not in FLOATS or _is_finite(value, ranges):
@@ -302,10 +302,10 @@ def _with_checkpoints(  # noqa: PLR0913, PLR0917 - a contract, and all that is k
     model: ir.Model,
     facts: Facts,
     contract: Contract,
-    ranges: NumberRanges,
+    ranges: Derived,
     seen: Seen,
     margin: float,
-) -> tuple[Contract, NumberRanges]:
+) -> tuple[Contract, Derived]:
     """Add checkpoints until each value is finite that can be kept so; and what follows then.
 
     The first value that may not be finite is as far as the checkpoints before it reach. What it
@@ -340,7 +340,7 @@ def _extended(
 
 
 def _grown_operand(
-    value: ir.Value, contract: Contract, ranges: NumberRanges, seen: Seen
+    value: ir.Value, contract: Contract, ranges: Derived, seen: Seen
 ) -> ir.Value | None:
     """The operand whose interval has grown most beyond what was seen."""
     node, best, most = value.producer(), None, _GROWN

@@ -2,13 +2,17 @@
 
 A fact is the type, the shape, the elements or the bounds of a value in every run that continues. It
 is made by the rule of the operator that computes the value, from facts about the operands, and in
-no other way. The analysis decides which facts are derived; the checker of certificates derives
-them again. Python and onnx are all that the kernel needs.
+no other way. One engine derives them, for the analysis and for the checker of certificates, each of
+which reads its graph by a view. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
     ranges       intervals of floats
     decimals     bounds as decimals of few digits
-    node         what a rule may read of a node
+    node         what a rule may read of a node, and what a graph is
+    established  the facts of a model, each of which is made once
+    deriving     the engine: all facts of a graph, in its order
+    iterations   Loops and Scans, and what is assumed of their states
+    misinference what ONNX Runtime may infer wrongly of shapes
     layout, products, shaping
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes

@@ -19,10 +19,41 @@ MAX_ELEMENTS = 64
 """Tensors of sizes, axes or counts with more elements are not read."""
 
 
+Value = Any
+"""What stands for a value of a graph: equal for two that are one value, and hashable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph, or the body of a node.
+
+    Attributes:
+        inputs: The values that it takes.
+        stored: The values that it stores, without defaults of inputs.
+        nodes: Its nodes, each after those whose results it reads.
+        outputs: The values that it gives.
+    """
+
+    inputs: Sequence[Value]
+    stored: Sequence[Value]
+    nodes: "Sequence[Node]"
+    outputs: Sequence[Value]
+
+
 class Node(ABC):
-    """A node of a standard operator, and the facts about its operands."""
+    """A node, and the facts about its operands."""
 
     __slots__ = ()
+
+    @property
+    @abstractmethod
+    def domain(self) -> str:
+        """The domain of the operator; empty for a standard one."""
+
+    @property
+    @abstractmethod
+    def bodies(self) -> Sequence[Graph]:
+        """The graphs that its attributes hold."""
 
     @property
     @abstractmethod
@@ -63,7 +94,19 @@ class Node(ABC):
 
     @abstractmethod
     def result(self, index: int) -> Any:
-        """What stands for a result."""
+        """What stands for a result; None if it is omitted."""
+
+    @property
+    def read(self) -> list[Value]:
+        """The values of the operands that are not omitted."""
+        values = map(self.operand, range(self.operands))
+        return [value for value in values if value is not None]
+
+    @property
+    def written(self) -> list[Value]:
+        """The values of the results that are not omitted."""
+        values = map(self.result, range(self.results))
+        return [value for value in values if value is not None]
 
     @abstractmethod
     def fact(self, kind: str, value: Any) -> Any:

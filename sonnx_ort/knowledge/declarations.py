@@ -7,116 +7,15 @@ What a file declares of values: constants, types and shapes. A file can declare 
 shapes, and ONNX Runtime only warns.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.sizes import NAME
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape
-
-_COUNTERS = 2
-"""Number of leading inputs of a Loop's body: the iteration number and the condition."""
-
-_LAST = 25
-"""The last verified version of both operators."""
-
-FIRST_WITHOUT_BATCH = 9
-"""In earlier versions a Scan had an additional batch axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A loop-carried value: initial one, input and output of the body, output of the node."""
-
-    initial: ir.Value
-    taken: ir.Value
-    given: ir.Value
-    final: ir.Value
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """A Loop or Scan.
-
-    Attributes:
-        counters: The body's inputs for the iteration number and the condition.
-        states: The loop-carried values.
-        elements: The inputs of a Scan's body that get a slice in each iteration, with the scanned
-            tensor and axis.
-        collected: The node's scan outputs, with the body's outputs that they concatenate.
-    """
-
-    body: ir.Graph
-    counters: Sequence[ir.Value]
-    states: Sequence[State]
-    elements: Sequence[tuple[ir.Value, ir.Value, int]] = ()
-    collected: Sequence[tuple[ir.Value, ir.Value]] = ()
-
-
-def iteration_of(node: ir.Node, version: int) -> Iteration | None:
-    """The values passed between a node and its body; None if it is not a verified Loop or Scan."""
-    if node.domain != STANDARD_DOMAIN or node.op_type not in ("Loop", "Scan"):
-        return None
-    since = operator_version(node.op_type, version)
-    if since > _LAST:
-        return None
-    if node.op_type == "Loop":
-        return loop_of(node)
-    subgraphs = subgraphs_of(node)
-    verified = len(subgraphs) == 1 and since >= FIRST_WITHOUT_BATCH
-    return _scan(node, subgraphs[0]) if verified else None
-
-
-def loop_of(node: ir.Node) -> Iteration | None:
-    """The values passed between a Loop and its body; None if the node is no Loop."""
-    if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Loop"):
-        return None
-    subgraphs = subgraphs_of(node)
-    if len(subgraphs) != 1:
-        return None
-    (body,) = subgraphs
-    count = max(len(node.inputs) - _COUNTERS, 0)
-    taken, given = body.inputs[_COUNTERS:], body.outputs[1:]
-    return Iteration(
-        body,
-        body.inputs[:_COUNTERS],
-        _states(node.inputs[_COUNTERS:], taken, given, node),
-        collected=list(zip(node.outputs[count:], given[count:], strict=False)),
-    )
-
-
-def _scan(node: ir.Node, body: ir.Graph) -> Iteration | None:
-    scanned = node.attributes.get_int("num_scan_inputs", 0)
-    count = len(node.inputs) - scanned
-    if not 0 <= scanned <= len(node.inputs):
-        return None
-    axes = node.attributes.get_ints("scan_input_axes") or [0] * scanned
-    if len(axes) != scanned:
-        return None
-    elements = zip(body.inputs[count:], node.inputs[count:], axes, strict=False)
-    return Iteration(
-        body,
-        (),
-        _states(node.inputs[:count], body.inputs[:count], body.outputs[:count], node),
-        [(taken, tensor, axis) for taken, tensor, axis in elements if tensor is not None],
-        list(zip(node.outputs[count:], body.outputs[count:], strict=False)),
-    )
-
-
-def _states(
-    initial: Sequence[ir.Value | None],
-    taken: Sequence[ir.Value],
-    given: Sequence[ir.Value],
-    node: ir.Node,
-) -> list[State]:
-    carried = zip(initial, taken, given, node.outputs, strict=False)
-    return [State(first, *others) for first, *others in carried if first is not None]
 
 
 def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
@@ -192,14 +91,6 @@ def declared_of(values: Iterable[ir.Value]) -> Declarations:
         for value in values
         if value.name and value.type is not None and not value.is_initializer()
     }
-
-
-def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The scan outputs of Loop bodies."""
-    for node in every_node(graph):
-        iteration = loop_of(node)
-        if iteration is not None:
-            yield from (value for _, value in iteration.collected if not value.is_initializer())
 
 
 def declared_axes(graph: ir.Graph) -> list[tuple[str, tuple[int | str | None, ...] | None]]:

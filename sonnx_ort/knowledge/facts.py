@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,16 +9,15 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import hull
-from sonnx_ort.kernel.ranges import Range
+from sonnx_ort.kernel.established import NUMBERS
 from sonnx_ort.kernel.sizes import Bounds, PartialSizes
-from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
+from sonnx_ort.knowledge.derived import Derived, derived
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.number_ranges import NegativeZeros, NumberRanges
+from sonnx_ort.knowledge.minus_zeros import NegativeZeros
 from sonnx_ort.knowledge.provenance import Provenance, scalars_in, shared_symbols
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import (
     Operand,
     Shape,
@@ -50,23 +48,20 @@ class Facts:
             reads_weights: Whether constants of any size are read, for the numbers of values.
         """
         self._types = ValueTypes(model)
-        certain = certain_shapes(model, self._types, contract)
-        self._shapes, self._sizes = _dimensions(certain.shapes), _dimensions(certain.contents)
+        certain = derived(model, self._types, contract, reads_weights=reads_weights)
+        self._shapes = _dimensions(certain.established("shape"))
+        self._sizes = _dimensions(certain.established("elements"))
         self._unguarded_shapes = self._shapes
         if contract.limits_sizes:
-            without = certain_shapes(model, self._types, constants=certain.constants)
-            self._unguarded_shapes = _dimensions(without.shapes)
-        self._misinference = certain.misinference
+            without = derived(model, self._types, constants=certain.constants)
+            self._unguarded_shapes = _dimensions(without.established("shape"))
+        self._derived = certain
         self._inference = Inference(model, self._types)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
         self._provenance = Provenance(model, self._of_open_sizes)
-        version = model.opset_imports[STANDARD_DOMAIN]
-        self._computed, self._folded = certain.constants, certain.folded
-        self._numbers_under = partial(
-            NumberRanges, model, self.element_type, certain.shapes, shared=certain.shared
+        self._gaps = NegativeZeros(
+            certain.version, self.element_type, certain.established("shape"), certain.shared
         )
-        self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
-        self._gaps = NegativeZeros(version, self.element_type, certain.shapes, certain.shared)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape: a tensor, a sequence; None if unknown."""
@@ -105,7 +100,7 @@ class Facts:
         tensor = constant_tensor(value)
         if tensor is not None:
             return tensor.numpy()
-        return self._computed.elements(value) if self.foldable(value) else None
+        return self._derived.constants.elements(value) if self.foldable(value) else None
 
     def known_elements(self, value: ir.Value) -> npt.NDArray[Any] | None:
         """The elements that a value has in every run: a constant, or sizes that are certain.
@@ -129,24 +124,24 @@ class Facts:
 
     def is_folded(self, value: ir.Value) -> bool:
         """Whether sizes that a value holds are known by folding constants, and not by rules."""
-        return value in self._folded
+        return value in self._derived.folded
 
-    def numbers_under(self, contract: Contract, *, reads_weights: bool = True) -> NumberRanges:
+    def numbers_under(self, contract: Contract, *, reads_weights: bool = True) -> Derived:
         """The numbers that values can be under a contract."""
-        return self._numbers_under(contract, reads_weights=reads_weights)
+        return self._derived.under(contract, reads_weights=reads_weights)
 
     def is_known_by_kernels(self, value: ir.Value) -> bool:
         """Whether its numbers are known by floats that a kernel computes."""
-        return value in self._numbers.by_kernels
+        return self._derived.is_of_numbers(value, NUMBERS)
 
     def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
         """What is known of a value without the guards of a contract."""
-        known = self._numbers.unguarded.get(value)
+        bounds, interval = (self._derived.before_guard(kind, value) for kind in NUMBERS)
         return replace(
             operand,
             shape=self.unguarded_shape(value),
-            bounds=known if isinstance(known, Bounds) else None,
-            range=known if isinstance(known, Range) else None,
+            bounds=bounds,
+            range=None if interval is None else interval.whole,
         )
 
     def holds_no_minus_zero(self, value: ir.Value) -> bool:
@@ -190,7 +185,7 @@ class Facts:
 
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
-        return self._misinference.may_be_wrong(value, self.shape(value))
+        return self._derived.misinference.may_be_wrong(value, self.shape(value))
 
     def collected(self) -> Declarations:
         """What ONNX Runtime knows of the scan outputs of Loop bodies; see `Inference.collected`."""
@@ -219,8 +214,8 @@ class Facts:
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
             sizes=sizes,
-            bounds=self._numbers.bounds.get(value) or _bounds_of(sizes),
-            range=self._numbers.range(value),
+            bounds=self._derived.established("bounds").get(value) or _bounds_of(sizes),
+            range=self._derived.range(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )

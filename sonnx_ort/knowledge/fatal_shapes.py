@@ -7,7 +7,7 @@ itself doubles them, and a ConstantOfShape has as many as its operand has elemen
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, trunc
 
@@ -18,7 +18,7 @@ from sonnx_ort.kernel.catalog import SHAPE_RULES
 from sonnx_ort.kernel.node import Shapes
 from sonnx_ort.kernel.products import window_moves
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, is_within
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 from sonnx_ort.loading.traversal import every_node, in_words
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -53,7 +53,7 @@ class AxisCount:
 
 def refuse_fatal_shapes(
     model: ir.Model,
-    shapes: MutableMapping[ir.Value, Sizes],
+    shapes: Mapping[ir.Value, Sizes],
     contents: Mapping[ir.Value, PartialSizes],
 ) -> None:
     """Check that no node has an operand of a shape at which a session ends the process.
@@ -72,6 +72,7 @@ def refuse_fatal_shapes(
         for value in model.graph.inputs
         if value.shape is not None and not is_within(value.shape)
     }
+    certain = ChainMap(extreme, {**shapes})
     nodes = every_node(model.graph)
     used = {node.op_type for node in nodes}
     changing = (_SHRINKING if "Slice" in used else set()) | (
@@ -89,18 +90,20 @@ def refuse_fatal_shapes(
                 "the process; correct the node, or the nodes that compute its operand"
             )
         if node.op_type in changing or not extreme.keys().isdisjoint(node.inputs):
-            known = GraphNode(node, version, ChainMap(extreme, shapes), contents)
-            extreme.update(_extreme_results(known))
+            known = GraphNode(node, version, Held(certain, contents))
+            extreme.update(_extreme_results(known, certain))
 
 
-def _extreme_results(node: GraphNode) -> Iterator[tuple[ir.Value, Sizes]]:
+def _extreme_results(
+    node: GraphNode, shapes: Mapping[ir.Value, Sizes]
+) -> Iterator[tuple[ir.Value, Sizes]]:
     """The results of a node with sizes as they are inferred, which are not certain.
 
     Attributes may have any values: some versions infer even of those that others refuse.
     """
     outputs = node.node.outputs
     if node.op_type not in _WINDOWS and all(
-        value in node.shapes and all(isinstance(size, int) for size in node.shapes[value])
+        value in shapes and all(isinstance(size, int) for size in shapes[value])
         for value in outputs
     ):
         return

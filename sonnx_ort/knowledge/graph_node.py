@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import ELEMENTWISE, operator_version, verified_rule
-from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
+from sonnx_ort.kernel.iterations import Iteration, loop_of
+from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Graph, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
@@ -20,13 +22,26 @@ def _of_no_known_type(_: ir.Value) -> None:
     return None
 
 
+class Known(Protocol):
+    """What is certain of the values of a model."""
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """The symbols that several axes of the model's inputs are declared with."""
+
+    @property
+    def reads_weights(self) -> bool:
+        """Whether large constants may be read."""
+
+    def known_or_none(self, kind: str, value: ir.Value) -> Any:
+        """The type, shape, elements, bounds or interval of a value; None if it is not known."""
+
+
 @dataclass(frozen=True, slots=True)
-class GraphNode(Node):
-    """A node of a standard operator.
+class Held:
+    """What is certain of values, as it is given.
 
     Attributes:
-        node: The node.
-        opset: The version of the standard operators that its model imports.
         shapes: The certain shapes of values.
         contents: The certain elements of vectors and scalars of sizes.
         shared: The symbols that several axes of the model's inputs are declared with.
@@ -36,8 +51,6 @@ class GraphNode(Node):
         reads_weights: Whether large constants may be read.
     """
 
-    node: ir.Node
-    opset: int
     shapes: Mapping[ir.Value, Sizes] = field(default_factory=dict)
     contents: Mapping[ir.Value, PartialSizes] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
@@ -45,6 +58,55 @@ class GraphNode(Node):
     bounds: Mapping[ir.Value, Bounds] = field(default_factory=dict)
     intervals: Mapping[ir.Value, Interval] = field(default_factory=dict)
     reads_weights: bool = False
+
+    def known_or_none(self, kind: str, value: ir.Value) -> Any:
+        """What is certain of a value; None if nothing is."""
+        match kind:
+            case "type":
+                return self.element_type(value)
+            case "shape":
+                return self.shapes.get(value)
+            case "elements":
+                return self.contents.get(value)
+        return (self.bounds if kind == "bounds" else self.intervals).get(value)
+
+
+NOTHING = Held()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode(Node):
+    """A node of a graph.
+
+    Attributes:
+        node: The node.
+        opset: The version of the standard operators that its model imports.
+        facts: What is certain of values.
+    """
+
+    node: ir.Node
+    opset: int
+    facts: Known = NOTHING
+
+    @property
+    def domain(self) -> str:
+        """The domain of the operator."""
+        return self.node.domain
+
+    @property
+    def bodies(self) -> Sequence[Graph]:
+        """The graphs that its attributes hold."""
+        return [graph_of(body, self.opset, self.facts) for body in subgraphs_of(self.node)]
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """Symbols that several axes of inputs share, which ONNX Runtime does not check."""
+        return self.facts.shared
+
+    @property
+    def written(self) -> list[ir.Value]:
+        """The values of the results that are not omitted."""
+        return [value for value in self.node.outputs if value.name]
 
     @property
     def op_type(self) -> str:
@@ -86,14 +148,7 @@ class GraphNode(Node):
 
     def fact(self, kind: str, value: ir.Value) -> Any:
         """What is certain of a value; None if nothing is."""
-        match kind:
-            case "type":
-                return self.element_type(value)
-            case "shape":
-                return self.shapes.get(value)
-            case "elements":
-                return self.contents.get(value)
-        return (self.bounds if kind == "bounds" else self.intervals).get(value)
+        return self.facts.known_or_none(kind, value)
 
     def constant(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a small constant."""
@@ -103,7 +158,7 @@ class GraphNode(Node):
     def weights(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a constant, if large ones may be read."""
         value = self.operand(index)
-        tensor = constant_tensor(value) if value is not None and self.reads_weights else None
+        tensor = constant_tensor(value) if value is not None and self.facts.reads_weights else None
         return None if tensor is None else tensor.numpy()
 
     def source(self, index: int) -> "GraphNode | None":
@@ -135,6 +190,32 @@ class GraphNode(Node):
         """The shape of the tensor that a Constant holds."""
         tensor = constant_tensor(self.node.outputs[0])
         return None if tensor is None else tuple(int(size) for size in tensor.shape.numpy())
+
+
+def graph_of(graph: ir.Graph, opset: int, facts: Known = NOTHING) -> Graph:
+    """A graph, as rules and the engine read it."""
+    stored = graph.initializers.values()
+    return Graph(
+        list(graph.inputs),
+        [value for value in stored if value.const_value is not None and not value.is_graph_input()],
+        [GraphNode(node, opset, facts) for node in graph],
+        list(graph.outputs),
+    )
+
+
+def loops_in(graph: ir.Graph) -> Iterator[Iteration]:
+    """The Loops of a graph and of its subgraphs."""
+    for node in every_node(graph):
+        if node.domain == STANDARD_DOMAIN and node.op_type == "Loop":
+            found = loop_of(GraphNode(node, 1))
+            if found is not None:
+                yield found
+
+
+def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
+    """The scan outputs of Loop bodies."""
+    for loop in loops_in(graph):
+        yield from (value for _, value in loop.collected if not value.is_initializer())
 
 
 def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:

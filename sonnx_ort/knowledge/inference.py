@@ -9,15 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.kernel.sizes import PartialSizes, Size
-from sonnx_ort.knowledge.certain_shapes import CertainShapes
-from sonnx_ort.knowledge.declarations import (
-    NOTHING_DECLARED,
-    Declarations,
-    Iteration,
-    collected_by_loops,
-    declared_of,
-)
+from sonnx_ort.kernel.deriving import all_derived
+from sonnx_ort.kernel.established import KINDS, NUMBERS
+from sonnx_ort.kernel.iterations import Changing
+from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, is_negative, kept_sizes
+from sonnx_ort.knowledge.declarations import NOTHING_DECLARED, Declarations, declared_of
+from sonnx_ort.knowledge.derived import Derived
+from sonnx_ort.knowledge.graph_node import collected_by_loops, loops_in
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -32,9 +30,9 @@ class Inference:
         self._collected: Declarations = NOTHING_DECLARED
         collected = tuple(collected_by_loops(model.graph))
         if collected:
-            self._inferred = _Inferred(model, types, NOTHING_DECLARED)
+            self._inferred = _inferred(model, types, NOTHING_DECLARED)
             self._collected = self._declared_for_loops(model, collected, types)
-            self._inferred = _Inferred(model, types, self._collected)
+            self._inferred = _inferred(model, types, self._collected)
 
     @property
     def decides_results(self) -> bool:
@@ -43,7 +41,11 @@ class Inference:
 
     def shape(self, value: ir.Value) -> ir.Shape | None:
         """The inferred shape of a value, which may be wrong; None if the rank is unknown."""
-        return None if self._inferred is None else _shape(self._inferred.shapes.get(value))
+        return (
+            None
+            if self._inferred is None
+            else _shape(self._inferred.established("shape").get(value))
+        )
 
     def collected(self) -> Declarations:
         """The scan outputs of Loop bodies of which ONNX Runtime knows a shape, with that shape.
@@ -75,7 +77,7 @@ def inferred_beside_declarations(
 
     All other declarations count, as does what is declared of these values where others read them.
     """
-    computed = _Inferred(model, types, declared_of(defined_values(model.graph))).computed
+    computed = _inferred(model, types, declared_of(defined_values(model.graph))).computed
     return {v: shape for v in values if (shape := _shape(computed.get(v))) is not None}
 
 
@@ -85,55 +87,62 @@ def _shape(sizes: Sequence[Size | None] | None) -> ir.Shape | None:
     return ir.Shape([size if isinstance(size, int | None) else str(size) for size in sizes])
 
 
-class _Inferred(CertainShapes):
+class _Inferred(Derived):
     """Shapes as ONNX Runtime infers them from operators and declarations.
 
     Attributes:
         computed: The shapes of results, without what is declared of them.
     """
 
-    def __init__(self, model: ir.Model, types: ValueTypes, declared: Declarations) -> None:
-        super().__init__(model, types)
-        self.computed: dict[ir.Value, Sequence[Size | None]] = {}
-        self._declared = declared
-        self.derive(model.graph)
+    def __init__(
+        self, model: ir.Model, types: ValueTypes, declared: Declarations, changing: Changing
+    ) -> None:
+        super().__init__(model, types, changing=changing)
+        self.computed: dict[ir.Value, Sizes] = {}
+        self._declarations = declared
+        self._kinds = frozenset(KINDS) - {*NUMBERS}
+        loops = list(loops_in(model.graph))
+        self._of_loops = {state.taken for loop in loops for state in loop.states}
+        self._last = {state.final for loop in loops for state in loop.states}
+        self._lists = {output: own for loop in loops for output, own in loop.collected}
 
-    def _take_results(self, node: ir.Node) -> None:
-        super()._take_results(node)
-        for value in node.outputs:
-            self._take_declared(value)
+    def _partial_shape(self, value: ir.Value) -> PartialSizes | None:
+        """The shape that is computed of a value, merged with what is declared of it."""
+        if value in self._of_loops:
+            # ONNX Runtime gives a Loop's body no shapes of its states.
+            return self._with_declared(value, None)
+        if value not in self._producers:
+            return super()._partial_shape(value)
+        try:
+            found = self._shape_by_operator(value)
+        except Rejected:
+            found = None
+        if found is not None and not is_negative(found):
+            self.computed[value] = self._named(kept_sizes(found))
+        return self._with_declared(value, self.computed.get(value))
 
-    def _take_declared(self, value: ir.Value) -> None:
-        """Merge what is computed of a value with what is declared of it."""
-        declared = self._declared.get(value)
-        if value in self.shapes:
-            self.computed[value] = self.shapes[value]
-        if declared is None or declared.shape is None:
-            return
-        shape = merged(declared.shape, _shape(self.shapes.pop(value, None)))
-        if shape is not None:
-            self._record(value, [size if isinstance(size, int) else None for size in shape])
-
-    def _iterate(self, iteration: Iteration) -> None:
-        """Follow a body once; ONNX Runtime gives a Loop's body no shapes of its states."""
-        if iteration.elements or not iteration.counters:
-            super()._iterate(iteration)
-            return
-        self._record_body_inputs(iteration)
-        for state in iteration.states:
-            self._take_declared(state.taken)
-        self.derive(iteration.body)
-        for output, value in iteration.collected:
-            if value in self.shapes:
-                self._record(output, [None, *self.shapes[value]])
-
-    def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
-        if node.domain == DOMAIN:
-            return ()
+    def _shape_by_operator(self, value: ir.Value) -> PartialSizes | None:
+        node, _ = self._producers[value]
+        if value in self._last or node.domain == DOMAIN:
+            return None
+        if value in self._lists:
+            return (None, *self.known("shape", self._lists[value]))
         if (node.domain, node.op_type) in _PASSING:
-            value = node.inputs[0] if node.inputs else None
-            return () if value is None else (self.shapes.get(value),)
-        return super()._results(node)
+            return node.known_shape(0)
+        return super()._partial_shape(value)
+
+    def _with_declared(self, value: ir.Value, computed: Sizes | None) -> PartialSizes | None:
+        declared = self._declarations.get(value)
+        if declared is None or declared.shape is None:
+            return computed
+        shape = merged(declared.shape, _shape(computed))
+        sizes = () if shape is None else shape
+        known = tuple(size if isinstance(size, int) else None for size in sizes)
+        return None if shape is None else known
+
+
+def _inferred(model: ir.Model, types: ValueTypes, declared: Declarations) -> _Inferred:
+    return all_derived(lambda changing: _Inferred(model, types, declared, changing))
 
 
 _PASSING = frozenset((STANDARD_DOMAIN, name) for name in ("Optional", "OptionalGetElement"))

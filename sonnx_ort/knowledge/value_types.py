@@ -14,8 +14,9 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.kernel.iterations import FIRST_WITHOUT_BATCH
 from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, sequence_of, tensor_of
-from sonnx_ort.knowledge.declarations import FIRST_WITHOUT_BATCH, type_name
+from sonnx_ort.knowledge.declarations import type_name
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.catalog import defined_outputs

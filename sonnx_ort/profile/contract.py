@@ -24,7 +24,7 @@ from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.kernel.ranges import Ends, Interval
-from sonnx_ort.kernel.sizes import LARGEST, Bounds, Size, Symbolic
+from sonnx_ort.kernel.sizes import LARGEST, Bounds, Rejected, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.language import NumberSet, finite_limits
 
@@ -329,6 +329,29 @@ class Contract:
     @functools.cached_property
     def _by_name(self) -> Mapping[str, ValueContract]:
         return {entry.value: entry for entry in self.values}
+
+    def narrowed(
+        self,
+        value: str,
+        element_type: str,
+        before: Bounds | Interval | None,
+        shape: Sequence[object] | None,
+    ) -> Bounds | Interval | None:
+        """What is known of the numbers of a value that the contract names, after its guard.
+
+        Args:
+            value: The name of the value.
+            element_type: The ONNX name of its type.
+            before: What is known in front of the guard.
+            shape: The sizes of the value, if they are known.
+
+        Raises:
+            Rejected: The type has no range.
+        """
+        known = ElementType.named(element_type)
+        if known is None:
+            raise Rejected("its type has no range")
+        return self._by_name[value].intersected(known, before, shape)
 
     def axes_of(
         self, value: str, declared: Sequence[int | str | None] | None

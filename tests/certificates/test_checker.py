@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from sonnx_ort import checker, models
-from sonnx_ort.checker import Rejected, check
+from sonnx_ort.checker import Rejected, check, established
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.file_api import certify
 from support.child import run_program, run_python
@@ -153,6 +153,22 @@ def test_shapes_behind_a_false_claim_are_not_concluded() -> None:
         model.derive(value, "shape")
     with pytest.raises(Rejected, match=r"the file says that 'a' has the shape \[4\]"):
         conclude(model, "z", "Div.float.R1")
+
+
+def test_shape_that_the_runtime_infers_wrongly_is_no_element() -> None:
+    """ONNX Runtime infers the shape of x for y, and computes the Shape from it."""
+    model = established(
+        parse("""(float[1, 2] x, float[k, 2] s, float[1, 1] z) => (float[p, q] o) {
+            y = PRelu(x, s) h = Shape(y) e = Expand(z, h) o = Add(y, e)
+        }""")
+    )
+    with pytest.raises(Rejected) as caught:
+        model.derive("h", "elements")
+    assert str(caught.value) == (
+        "the elements of 'h' does not follow: ONNX Runtime may infer another shape of 'y'"
+    )
+    with pytest.raises(Rejected, match="it is not proved"):
+        conclude(model, "o", "Add.float.R1")
 
 
 def test_names_of_sizes_cannot_be_forged() -> None:

@@ -146,6 +146,10 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         *("s", "type", "the inputs of the body of a Scan are open")),
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
     "a result of a Scan": (parse(SCANNED), "g", "type", "float"),
+    "the shape of a state of a Scan": (parse(SCANNED), "t", "shape", ["n"]),
+    "the shape of an element of a Scan": (parse(SCANNED), "u", "shape", []),
+    "the shape of the last state of a Scan": (parse(SCANNED), "y", "shape", ["n"]),
+    "the shape of what a Scan collects": (parse(SCANNED), "g", "shape", ["?"]),
     "an input of another body": (
         changed(BRANCHED,
             lambda graph: graph.node[0].attribute[0].g.input.append(declared("given", 1))),

@@ -9,7 +9,7 @@ import pytest
 
 from sonnx_ort.kernel.bounds import BOUNDS_RULES, bounds_rule
 from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 BIT = Bounds(0, 1)
 COUNTS = Bounds(0, 2**63 - 1)
@@ -39,10 +39,12 @@ def answers(
         GraphNode(
             node,
             17,
-            shapes=dict(zip(inputs, shapes, strict=False)),
-            shared=shared,
-            element_type=lambda value: types.get(value, dtype),
-            bounds=known,
+            Held(
+                shapes=dict(zip(inputs, shapes, strict=False)),
+                shared=shared,
+                element_type=lambda value: types.get(value, dtype),
+                bounds=known,
+            ),
         )
     )
 

@@ -9,7 +9,7 @@ from sonnx_ort.kernel.accuracy import accuracy_of, measured_functions
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Rejected
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 INF = math.inf
 
@@ -23,7 +23,7 @@ READ = {
 def interval_of(operator: str, element_type: str, x: Interval, **attributes: str) -> Interval:
     value = ir.val("x")
     node = ir.node(operator, [value], attributes)
-    known = GraphNode(node, 20, element_type=lambda _: element_type, intervals={value: x})
+    known = GraphNode(node, 20, Held(element_type=lambda _: element_type, intervals={value: x}))
     (found,) = INTERVAL_RULES[operator](known)
     assert found is not None
     return found

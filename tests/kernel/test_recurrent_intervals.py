@@ -13,7 +13,7 @@ import pytest
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import ANYTHING, Interval
 from sonnx_ort.kernel.sizes import Bounds, Rejected, Size, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 ONE = 1 + 2.0**-7
 """What a Sigmoid, a Tanh or their product is at most."""
@@ -60,12 +60,14 @@ def states_of(
     known = GraphNode(
         node,
         20,
-        shapes={values[name]: shape for name, shape in sizes.items()},
-        element_type=lambda value: "int32" if value.name == "lengths" else dtype,
-        intervals={
-            values[name]: each if isinstance(each, Interval) else Interval.of(*each)
-            for name, each in given.items()
-        },
+        Held(
+            shapes={values[name]: shape for name, shape in sizes.items()},
+            element_type=lambda value: "int32" if value.name == "lengths" else dtype,
+            intervals={
+                values[name]: each if isinstance(each, Interval) else Interval.of(*each)
+                for name, each in given.items()
+            },
+        ),
     )
     return INTERVAL_RULES[operator](known)
 

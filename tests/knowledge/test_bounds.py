@@ -9,7 +9,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.knowledge.number_ranges import NumberRanges
+from sonnx_ort.knowledge.derived import derived
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 
@@ -250,9 +251,21 @@ def test_initializer_of_a_body_proves() -> None:
     assert (found.status, found.operands[1].bounds) == (Status.PROVED, Bounds(3, 3))
 
 
-def found_in(made: onnx.ModelProto, element_type: str | None) -> dict[str | None, Bounds]:
+class OfOneType(ValueTypes):
+    """Every value is of one type."""
+
+    def __init__(self, dtype: ir.DataType) -> None:
+        self._dtype = dtype
+
+    def element_type(self, value: ir.Value) -> ir.DataType | None:
+        del value
+        return self._dtype
+
+
+def found_in(made: onnx.ModelProto, element_type: str) -> dict[str | None, Bounds]:
     """All that is found where every value is of one type."""
-    found = NumberRanges(ir.from_proto(made), lambda _: element_type, {}).bounds
+    types = OfOneType(ir.DataType[element_type.upper()])
+    found = derived(ir.from_proto(made), types).established("bounds")
     return {value.name: bounds for value, bounds in found.items()}
 
 
@@ -264,7 +277,8 @@ def test_constant_is_read_if_it_has_elements_and_not_too_many(
     count: int, expected: dict[str | None, Bounds]
 ) -> None:
     made = parse("() => (int8[] z) { z = Neg(w) }", constants={"w": np.full(count, 3, np.int8)})
-    assert found_in(made, None) == expected
+    found = found_in(made, "int8")
+    assert {name: each for name, each in found.items() if name == "w"} == expected
 
 
 @pytest.mark.parametrize("value", [-1, 2])
@@ -282,6 +296,6 @@ def test_node_that_no_rule_can_read_is_logged_and_ends_nothing(
         found = found_in(made, "int8")
     assert found["z"] == Bounds(-3, -3)
     (record,) = caplog.records
-    assert record.getMessage() == "the numbers of Add are unknown"
+    assert record.getMessage() == "the bounds of 'y' cannot be followed"
     assert record.exc_info is not None
     assert record.exc_info[0] is ValueError

@@ -6,8 +6,9 @@ import onnx_ir as ir
 import pytest
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.knowledge.declarations import collected_by_loops, declared_shape
+from sonnx_ort.knowledge.declarations import declared_shape
 from sonnx_ort.knowledge.facts import Facts, Provenance
+from sonnx_ort.knowledge.graph_node import collected_by_loops
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.obligations.findings import dead_nodes
 from support.graphs import parse

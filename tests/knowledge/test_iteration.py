@@ -7,7 +7,10 @@ from onnx import TensorProto, helper
 
 import sonnx_ort
 from sonnx_ort import Status
-from sonnx_ort.knowledge.declarations import Iteration, iteration_of, loop_of
+from sonnx_ort.kernel.iterations import Iteration
+from sonnx_ort.kernel.iterations import iteration_of as iteration_of_node
+from sonnx_ort.kernel.iterations import loop_of as loop_of_node
+from sonnx_ort.knowledge.graph_node import GraphNode
 from support.child import run_python
 from support.graphs import parse
 
@@ -26,6 +29,10 @@ def node_of(text: str) -> ir.Node:
     """The node; it is not checked."""
     made = parse(f"{_INPUTS} => (y) {{ {text} }}", domains={"com.example": 1})
     return ir.from_proto(made.graph.node[0])
+
+
+def iteration_of(node: ir.Node, version: int) -> Iteration | None:
+    return iteration_of_node(GraphNode(node, version))
 
 
 def named(*values: ir.Value) -> str:
@@ -64,7 +71,7 @@ LOOPS = [
 @pytest.mark.parametrize(("text", "expected"), LOOPS)
 @pytest.mark.parametrize("version", [1, 10, 11, 17, 25])
 def test_loop_of_every_version(text: str, expected: list[str], version: int) -> None:
-    assert described(loop_of(node_of(text))) == expected
+    assert described(loop_of_node(GraphNode(node_of(text), version))) == expected
     assert described(iteration_of(node_of(text), version)) == expected
 
 
@@ -103,7 +110,6 @@ def test_nothing_is_known_of_a_scan_of_more_than_there_is(scanned: int) -> None:
 )
 def test_nothing_is_known_of_other_nodes(text: str) -> None:
     assert iteration_of(node_of(text), 17) is None
-    assert loop_of(node_of(text)) is None
 
 
 CHECK = """

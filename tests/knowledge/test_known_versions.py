@@ -10,8 +10,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.kernel import catalog
+from sonnx_ort.kernel import iterations as iteration
 from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.knowledge import declarations as iteration
 from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.obligations import targets
 from sonnx_ort.obligations.targets import Target, is_of_known_version

@@ -5,9 +5,9 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from sonnx_ort.knowledge.certain_shapes import certain_shapes
+from sonnx_ort.knowledge.derived import derived
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.number_ranges import GAP_RULES, NegativeZeros
+from sonnx_ort.knowledge.minus_zeros import GAP_RULES, NegativeZeros
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.canonical import load_canonical
 from support.graphs import parse
@@ -140,8 +140,10 @@ def of(expression: str, element_type: str) -> onnx.ModelProto:
 
 def gap_of(model: onnx.ModelProto) -> float:
     graph = load_canonical(model).graph_model
-    certain = certain_shapes(graph, ValueTypes(graph))
-    gaps = NegativeZeros(17, Facts(graph).element_type, certain.shapes, certain.shared)
+    certain = derived(graph, ValueTypes(graph))
+    gaps = NegativeZeros(
+        17, Facts(graph).element_type, certain.established("shape"), certain.shared
+    )
     return gaps.of(graph.graph.outputs[0])
 
 

@@ -6,8 +6,8 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
+from sonnx_ort.kernel.misinference import Misinference
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.misinference import Misinference
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.terms.operand import format_shape

@@ -21,7 +21,7 @@ from measure_accuracy import RECORD
 from sonnx_ort.kernel.accuracy import Accuracy, accuracy_of, measured_functions
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 RECORDED = [measured["sweeps"] for measured in json.loads(RECORD.read_text("utf-8")).values()]
 RANDOM = 1 << 15
@@ -117,7 +117,9 @@ def interval_of(sweep: Sweep, x: float) -> Interval:
     attributes = {"approximate": approximate} if approximate else {}
     node = ir.node(operator, [value], attributes)
     point = Interval.of(0, 0, nan=True) if math.isnan(x) else Interval.of(x, x)
-    known = GraphNode(node, 20, element_type=lambda _: sweep.element_type, intervals={value: point})
+    known = GraphNode(
+        node, 20, Held(element_type=lambda _: sweep.element_type, intervals={value: point})
+    )
     (found,) = INTERVAL_RULES[operator](known)
     assert found is not None
     return found

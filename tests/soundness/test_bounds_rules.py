@@ -52,7 +52,11 @@ def attempt(number: int) -> Attempt:
     made = OneNode()
     model = made.model(_case(rng, operator), lambda *given: _source(rng, made, *given))
     return held_to_a_run(
-        rng, model, made.feeds, lambda facts: facts.numbers_under(NO_CONTRACT).bounds.get, _compared
+        rng,
+        model,
+        made.feeds,
+        lambda facts: facts.numbers_under(NO_CONTRACT).established("bounds").get,
+        _compared,
     )
 
 

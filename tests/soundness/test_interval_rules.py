@@ -90,7 +90,11 @@ def attempt(number: int) -> Attempt:
     model = made.model(_with_floats(rng, case, _EXTREMES[number % len(_EXTREMES)]), source)
     contract = Contract(tuple(contracts))
     return held_to_a_run(
-        rng, model, made.feeds, lambda facts: facts.numbers_under(contract).intervals.get, _compared
+        rng,
+        model,
+        made.feeds,
+        lambda facts: facts.numbers_under(contract).established("interval").get,
+        _compared,
     )
 
 

@@ -116,7 +116,7 @@ def known(given: Given) -> tuple[onnx.ModelProto, list[Interval | None]]:
     ends = float(given.x.min()), float(given.x.max())
     loaded = load_canonical(model).graph_model
     numbers = Facts(loaded).numbers_under(Contract((ValueContract("x", ends),)))
-    return model, [numbers.intervals.get(output) for output in loaded.graph.outputs]
+    return model, [numbers.established("interval").get(output) for output in loaded.graph.outputs]
 
 
 @pytest.mark.parametrize("level", ["none", "all"])

@@ -22,7 +22,7 @@ from onnx import helper, numpy_helper
 import sonnx_ort
 from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.kernel.sizes import LARGEST, is_within
-from sonnx_ort.knowledge.certain_shapes import certain_shapes
+from sonnx_ort.knowledge.derived import derived
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
@@ -124,14 +124,14 @@ def attempt_inferred(number: int) -> dict[str, Any]:
         told = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph.output
         inferred = {value.name: value.type.tensor_type for value in told}
         model = ir.serde.deserialize_model(proto)
-        certain = certain_shapes(model, _OfIntegers())
+        certain = derived(model, _OfIntegers())
         values = {value.name: value for value in model.graph.outputs}
         for index, (case, made) in enumerate(chunk):
             for k, array in enumerate(made):
                 kind, value = inferred[f"y{index}_{k}"], values[f"y{index}_{k}"]
                 wrong = kind.HasField("shape") and _contradicts(kind.shape, array.shape)
                 counts["wrong" if wrong else "right"] += 1
-                shape = certain.shapes.get(value)
+                shape = certain.established("shape").get(value)
                 if wrong and not certain.misinference.may_be_wrong(value, shape):
                     misfits.append(f"{array.shape} is not {kind.shape} of {described(case)}")
     return {**counts, "misfits": misfits[:5]}
@@ -359,12 +359,13 @@ def _around(number: int, name: str, size: int) -> SizeContract:
 
 def _by_the_analysis(proto: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> Answers:
     model = ir.serde.deserialize_model(proto)
-    certain = certain_shapes(model, _OfIntegers(), contract)
+    certain = derived(model, _OfIntegers(), contract)
     values = {value.name: value for value in model.graph.outputs}
 
     def answer(index: int, outputs: int) -> Said:
         found = [values[f"y{index}_{k}"] for k in range(outputs)]
-        known = [*map(certain.shapes.get, found), certain.contents.get(found[0])]
+        known = [certain.established("shape").get(each) for each in found]
+        known.append(certain.established("elements").get(found[0]))
         *shapes, elements = (None if sizes is None else dimensions(sizes) for sizes in known)
         return shapes, elements
 

@@ -7,8 +7,8 @@ from typing import Any
 import onnx
 
 from sonnx_ort.checker import Model, Rejected, established
-from sonnx_ort.checker.model import KINDS
 from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.kernel.established import KINDS
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Bounds
 from support.graphs import parse
@@ -43,7 +43,7 @@ def told(found: Any) -> Any:
         return [*ends, whole.nan]
     if isinstance(found, str):
         return found
-    return [size if isinstance(size, int) else str(size) for size in found]
+    return [size if isinstance(size, int) else str(size or "?") for size in found]
 
 
 def fact(model: Model, value: str, kind: str) -> Any:

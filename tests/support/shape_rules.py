@@ -12,7 +12,7 @@ import onnx_ir as ir
 from sonnx_ort.kernel.catalog import SHAPE_RULES
 from sonnx_ort.kernel.elements import ELEMENT_RULES
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
+from sonnx_ort.knowledge.graph_node import GraphNode, Held, constant_sizes
 
 Declared = tuple[int | str, ...]
 """A shape: numbers, and the names of open sizes."""
@@ -76,9 +76,11 @@ def known_inputs(
     return GraphNode(
         ir.node(operator, inputs, attributes, outputs=results),
         SHAPE_RULES[operator].since[1] if version is None else version,
-        shapes,
-        {value: sizes for value, sizes in contents.items() if sizes is not None},
-        frozenset(shared),
+        Held(
+            shapes,
+            {value: sizes for value, sizes in contents.items() if sizes is not None},
+            frozenset(shared),
+        ),
     )
 
 

@@ -127,7 +127,7 @@ class Claims:
     def under(cls, facts: Facts, contract: Contract) -> "Claims":
         """What the analysis finds under a contract."""
         numbers = facts.numbers_under(contract)
-        return cls(_by_name(numbers.intervals), _by_name(numbers.bounds))
+        return cls(*map(_by_name, map(numbers.established, ("interval", "bounds"))))
 
     def informative(self, name: str) -> bool:
         """Whether something is known of a value that a run could contradict."""

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort import Contract, SizeContract
-from sonnx_ort.knowledge.certain_shapes import certain_shapes
+from sonnx_ort.knowledge.derived import derived
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.canonical import load_canonical
@@ -270,10 +270,10 @@ def test_node_that_no_rule_can_read_is_logged_and_ends_nothing(
     made = parse('(float[2, 3] x) => (float[] z) { y = Flatten<axis = "a">(x) z = Neg(x) }')
     model = ir.from_proto(made)
     with caplog.at_level(logging.DEBUG, "sonnx_ort"):
-        found = certain_shapes(model, ValueTypes(model)).shapes
+        found = derived(model, ValueTypes(model)).established("shape")
     assert {value.name: shape for value, shape in found.items()} == {"x": (2, 3), "z": (2, 3)}
     (record,) = caplog.records
-    assert record.getMessage() == "the shapes of Flatten are unknown"
+    assert record.getMessage() == "the shape of 'y' cannot be followed"
     assert record.exc_info is not None
     assert record.exc_info[0] is TypeError
 

@@ -1,8 +1,4 @@
-"""Which numbers the values of a model can be, and which float tensors hold no -0.
-
-Intervals of integers and of floats follow from constants, from what a contract demands of inputs
-and other values, and from verified operators. What a contract demands holds after the guard that
-enforces it.
+"""Which float tensors hold no -0.
 
 The gap of a tensor is a number g such that each of its elements with a minus sign is at most -g: 0
 if nothing is known, infinity if no element has one. So a tensor with a gap above 0 holds no -0. A
@@ -14,29 +10,20 @@ hold for float and double, and for a processor that computes with subnormal numb
 option `session.set_denormal_as_zero` switches off.
 """
 
-import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
-from sonnx_ort.kernel.interval_layout import intervals_of
-from sonnx_ort.kernel.intervals import hull, of_elements
+from sonnx_ort.kernel.bounds import MOST_CONSTANTS
 from sonnx_ort.kernel.layout import require_written
-from sonnx_ort.kernel.node import FLOATS, Node
-from sonnx_ort.kernel.ranges import Interval, Range
-from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes
+from sonnx_ort.kernel.sizes import Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.knowledge.graph_node import GraphNode, rule_for
-from sonnx_ort.loading.traversal import every_graph, subgraphs_of
-from sonnx_ort.profile.contract import NO_CONTRACT, Contract
+from sonnx_ort.knowledge.graph_node import GraphNode, Held, rule_for
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +72,7 @@ class NegativeZeros:
         """
         self._version = version
         self._element_type = element_type
-        self._shapes, self._shared = shapes or {}, shared
+        self._held = Held(shapes or {}, shared=shared)
         self._known: dict[ir.Value, float] = {}
 
     def of(self, value: ir.Value, depth: int = 0) -> float:
@@ -97,7 +84,7 @@ class NegativeZeros:
     def writes_all(self, node: ir.Node) -> bool:
         """Whether a Concat certainly writes all elements of its result."""
         try:
-            require_written(GraphNode(node, self._version, self._shapes, shared=self._shared))
+            require_written(GraphNode(node, self._version, self._held))
         except Rejected:
             return False
         return True
@@ -273,165 +260,3 @@ GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
     "Where": lambda seen: min(seen.gap(1), seen.gap(2)),
 }
 """The rules by standard operator."""
-
-
-Found = TypeVar("Found", Bounds, Interval)
-
-_logger = logging.getLogger("sonnx_ort")
-
-
-class NumberRanges:
-    """The intervals of a model's values, from one walk: subgraphs before the nodes around them.
-
-    Attributes:
-        bounds: Those of integers that are narrower than their types, and those of constants.
-        intervals: Those of floats that exclude a number or NaN.
-        unguarded: What is known of a value with a contract without it.
-        by_kernels: The values of which it is known by floats that a kernel computes. It holds where
-            no optimizer forms other floats (`sonnx_ort.kernel.optimizers`).
-    """
-
-    def __init__(  # noqa: PLR0913 - what is known of a model
-        self,
-        model: ir.Model,
-        element_type: Callable[[ir.Value], str | None],
-        shapes: Mapping[ir.Value, Sizes],
-        contract: Contract = NO_CONTRACT,
-        *,
-        shared: frozenset[str] = frozenset(),
-        reads_weights: bool = False,
-    ) -> None:
-        """Compute the intervals of the values of a canonical model.
-
-        Args:
-            model: The model.
-            element_type: Gives the ONNX name of a value's type if it is certain.
-            shapes: The certain shapes of values.
-            contract: What holds after the guards of the model.
-            shared: The symbols of which several axes may differ in value.
-            reads_weights: Whether constants of any size are read.
-        """
-        self.bounds: dict[ir.Value, Bounds] = {}
-        self.intervals: dict[ir.Value, Interval] = {}
-        self.unguarded: dict[ir.Value, Bounds | Range | None] = {}
-        self.by_kernels: set[ir.Value] = set()
-        self._element_type = element_type
-        self._shapes = shapes
-        self._contract = contract
-        self._shared = shared
-        self._reads_weights = reads_weights
-        self._opset = model.opset_imports[STANDARD_DOMAIN]
-        for graph in every_graph(model.graph):
-            for value in graph.initializers.values():
-                self._read_constant(value)
-        for value in model.graph.inputs:
-            self._apply_contract(value)
-        self._visit(model.graph)
-
-    def range(self, value: ir.Value) -> Range | None:
-        """The numbers that a float value can be."""
-        found = self.intervals.get(value)
-        return None if found is None else found.whole
-
-    def _read_constant(self, value: ir.Value) -> None:
-        tensor = constant_tensor(value)
-        if tensor is None or tensor.size == 0:
-            return
-        if tensor.size > MOST_CONSTANTS and not (self._reads_weights and _is_float(tensor)):
-            return
-        if tensor.dtype == ir.DataType.STRING:
-            return
-        try:
-            elements = tensor.numpy()
-        except (OSError, ValueError):
-            # Loading says what is wrong with a file of external data.
-            return
-        bounds, interval = bounds_of_elements(elements), of_elements(elements)
-        if bounds is not None:
-            self.bounds[value] = bounds
-        if interval is not None:
-            self.intervals[value] = interval
-
-    def _visit(self, graph: ir.Graph) -> None:
-        for node in graph:
-            bodies = list(subgraphs_of(node))
-            for body in bodies:
-                self._visit(body)
-            if node.domain == STANDARD_DOMAIN:
-                if node.op_type == "If" and bodies:
-                    self._join_branches(node, bodies)
-                elif node.op_type == "Constant":
-                    self._read_constant(node.outputs[0])
-                else:
-                    self._derive(node)
-            if self._contract.values:
-                for output in node.outputs:
-                    self._apply_contract(output)
-
-    def _derive(self, node: ir.Node) -> None:
-        known = GraphNode(
-            node,
-            self._opset,
-            shapes=self._shapes,
-            shared=self._shared,
-            element_type=self._element_type,
-            bounds=self.bounds,
-            intervals=self.intervals,
-            reads_weights=self._reads_weights,
-        )
-        bounds = dict(_results(node, bounds_of, known))
-        intervals = dict(_results(node, intervals_of, known))
-        self.bounds.update(bounds)
-        self.intervals.update(intervals)
-        self.by_kernels.update(intervals)
-        if any(value is not None and self._has_floats(value) for value in node.inputs):
-            self.by_kernels.update(bounds)
-
-    def _has_floats(self, value: ir.Value) -> bool:
-        """Whether a value has floats, or integers of which something is known by floats."""
-        return value in self.by_kernels or self._element_type(value) in FLOATS
-
-    def _join_branches(self, node: ir.Node, bodies: list[ir.Graph]) -> None:
-        for index, output in enumerate(node.outputs):
-            results = [body.outputs[index] for body in bodies if index < len(body.outputs)]
-            intervals = [self.intervals.get(result) for result in results]
-            known = [each for each in intervals if each is not None]
-            kinds = {self._element_type(result) for result in (*results, output)}
-            if len(known) == len(bodies) and len(kinds) == 1:
-                self.intervals[output] = hull([each.uniform for each in known])
-                self.by_kernels.add(output)
-
-    def _apply_contract(self, value: ir.Value) -> None:
-        entry = self._contract.of(str(value.name))
-        kind = self._element_type(value)
-        element_type = ElementType.named(kind)
-        if entry is None or kind is None or element_type is None:
-            return
-        before = (self.intervals if kind in FLOATS else self.bounds).get(value)
-        self.unguarded[value] = before.whole if isinstance(before, Interval) else before
-        narrowed = entry.intersected(element_type, before, self._shapes.get(value))
-        if isinstance(narrowed, Interval):
-            self.intervals[value] = narrowed
-        elif narrowed is not None:
-            self.bounds[value] = narrowed
-
-
-def _results(
-    node: ir.Node, rule: Callable[[Node], Sequence[Found | None]], known: GraphNode
-) -> Iterator[tuple[ir.Value, Found]]:
-    """What a rule finds for the outputs of a node."""
-    try:
-        found = rule(known)
-    except Rejected:
-        return
-    except Exception:
-        # A malformed node must not stop the analysis.
-        _logger.debug("the numbers of %s are unknown", node.op_type, exc_info=True)
-        return
-    for output, each in zip(node.outputs, found, strict=False):
-        if each is not None:
-            yield output, each
-
-
-def _is_float(tensor: ir.TensorProtocol) -> bool:
-    return tensor.dtype.is_floating_point() and tensor.dtype.itemsize >= 2
