@@ -478,6 +478,10 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
         super().__init__(*report.lines_of_violations())
         self.report = report
 
+    def __reduce__(self) -> tuple[type["ModelRejected"], tuple[Report]]:
+        """Keep the report when the error is pickled, such as to give it to another process."""
+        return type(self), (self.report,)
+
     def _repr_html_(self) -> str:
         """Show the report in a notebook."""
         from sonnx_ort.reporting.verdict import report_as_html  # noqa: PLC0415 - an annex

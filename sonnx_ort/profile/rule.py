@@ -259,6 +259,7 @@ class Rule:
         until: The last one; None if it applies to all that follow.
         needed_before: For a rule that exists only because kernels of ONNX Runtime are wrong, the
             first version of onnxruntime measured to be right; None for a rule of the profile.
+        given: The attributes of the node for which `of_node` made it; empty for the rule of all.
     """
 
     id: str
@@ -269,6 +270,7 @@ class Rule:
     since: int = 1
     until: int | None = None
     needed_before: str | None = None
+    given: tuple[tuple[str, AttributeValue], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
@@ -292,6 +294,10 @@ class Rule:
                 f"the rule {self.id} is needed before '{self.needed_before}', which is no release "
                 "of onnxruntime; write numbers with dots"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its id: a requirement has functions, which belong to the process."""
+        return _rule_of_profile, (self.id, self.given)
 
     def needed_with(self, runtime: str | None) -> bool:
         """Whether a version of onnxruntime needs the rule; None is any version.
@@ -380,7 +386,8 @@ class Rule:
         requirement = self.requirement
         if not isinstance(requirement, DependsOnAttributes):
             return self
-        return replace(self, requirement=requirement.of_node(attributes))
+        given = tuple(attributes.items())
+        return replace(self, requirement=requirement.of_node(attributes), given=given)
 
     def judge(
         self, names: Sequence[str], operands: Sequence[Operand], results: Sequence[Operand] = ()
@@ -448,3 +455,10 @@ def release_numbers(version: str) -> tuple[int, ...] | None:
     """The numbers of a released version; None for a preview. A local label after + is ignored."""
     released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
     return tuple(map(int, released[1].split("."))) if released else None
+
+
+def _rule_of_profile(name: str, given: Sequence[tuple[str, AttributeValue]]) -> Rule:
+    """The rule that another process has pickled."""
+    from sonnx_ort.profile.catalog import RULES
+
+    return RULES[name].of_node(dict(given)) if given else RULES[name]

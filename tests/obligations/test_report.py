@@ -1,17 +1,21 @@
 """The report as a whole: what it counts, what it is about, and its JSON form."""
 
+import copy
 import hashlib
 import importlib.metadata
 import json
+import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.obligations.report import LeftOut, Report
+from sonnx_ort.obligations.report import LeftOut, ModelRejected, Report
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 
@@ -357,3 +361,33 @@ def test_json_is_indented_and_keeps_letters() -> None:
 
 def test_nothing_left_out_is_not_told_of() -> None:
     assert str(LeftOut()) == ""
+
+
+COPIES = {
+    "pickled": lambda made: pickle.loads(pickle.dumps(made)),  # noqa: S301 - its own
+    "copied": copy.copy,
+    "copied deeply": copy.deepcopy,
+}
+"""How a result is given to another process, or kept."""
+
+
+@pytest.mark.parametrize("kept", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("name", sonnx_ort.models.names())
+def test_report_of_the_whole_profile_stays_the_same_in_another_process(
+    name: str, kept: Callable[[Any], Any]
+) -> None:
+    report = sonnx_ort.check(sonnx_ort.models.path(name), forecast=False)
+    again: Report = kept(report)
+    assert again.to_json() == report.to_json()
+    assert [each.rule for each in again.obligations] == [each.rule for each in report.obligations]
+
+
+@pytest.mark.parametrize("kept", COPIES.values(), ids=COPIES)
+def test_rejection_keeps_its_report_and_message_in_another_process(
+    made: onnx.ModelProto, kept: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(ModelRejected) as caught:
+        sonnx_ort.rewrite(made)
+    again: ModelRejected = kept(caught.value)
+    assert str(again) == str(caught.value)
+    assert again.report.to_json() == caught.value.report.to_json()
