@@ -34,6 +34,12 @@ def test_rules_that_operands_break(operator: str, operands: Any, rules: list[str
     assert [each.partition(":")[0] for each in found(operator, *operands)] == rules
 
 
+def test_run_does_not_show_whether_operands_are_constants() -> None:
+    """The rules of LSTM on constants are judged of the model, where the operands have origins."""
+    weights = F([[[1]] * 4])
+    assert not [each for each in found("LSTM", F([[[1]]]), weights, weights) if "constant" in each]
+
+
 def test_explicit_broadcasting_needs_a_common_shape_only() -> None:
     assert found("Sub", F([[1, 2]]), F([[1], [2]]), broadcast="explicit") == []
     (rule,) = found("Sub", F([1, 2]), F([1, 2, 3]), broadcast="explicit")
