@@ -32,7 +32,7 @@ TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "files": ("tests/pipeline", "tests/evidence/test_recorded.py"),
         "guards": ("tests/guards", "tests/enforcing"),
         "installation": ("tests/evidence/test_self_check.py", "tests/cli/test_self_check.py"),
-        "kernel": ("tests/kernel",),
+        "kernel": ("tests/kernel", "tests/soundness/test_interval_relations.py"),
         "knowledge": ("tests/knowledge",),
         "loading": ("tests/loading",),
         "models": ("tests/models",),
