@@ -112,10 +112,12 @@ def refusing_guard_name(operator: str, node: str, rule: Rule) -> str:
     return f"{operator} '{escaped(node)}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
 
 
-def telling_guard_name(operator: str, node: str, rules: Sequence[Rule]) -> str:
+def telling_guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str) -> str:
     """Make the name of a compiled guard, which says itself which rule is violated."""
-    ids = ", ".join(rule.id for rule in sorted(rules, key=lambda rule: rule.code))
-    return f"{operator} '{escaped(node)}' breaks the SONNX profile; the rules: {ids}"
+    decided = sorted(rules, key=lambda rule: rule.code)
+    codes = ", ".join(f"{rule.code} {rule.id}" for rule in decided)
+    named = f"{operator} '{escaped(node)}' breaks the SONNX profile; the rules: {codes}"
+    return named + (f"; {remark}" if remark else "")
 
 
 def guarded_node(name: str) -> str | None:

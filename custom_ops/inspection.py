@@ -371,6 +371,14 @@ def value_operator(operator: str) -> str:
     return re.sub(r"\W", "_", operator)
 
 
+def remark_on(requirement: OnElements | OnSizes) -> str:
+    """What a value must be, for the name of its guard."""
+    if isinstance(requirement, OnSizes):
+        return escaped(f"'{requirement.of.input}' must be {requirement.stated}")
+    finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
+    return escaped(f"'{requirement.checked}' must not be {finding}")
+
+
 def value_guard_name(
     operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes, *, logged: bool = False
 ) -> str:
@@ -384,12 +392,7 @@ def value_guard_name(
         logged: As `guard_name` takes it.
     """
     name = value_operator(operator)
-    if isinstance(requirement, OnSizes):
-        remark = f"'{requirement.of.input}' must be {requirement.stated}"
-    else:
-        finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
-        remark = f"'{requirement.checked}' must not be {finding}"
-    return guard_name(name, node, [rule], escaped(remark), logged=logged)
+    return guard_name(name, node, [rule], remark_on(requirement), logged=logged)
 
 
 CHECKED_ELEMENTS = tuple(

@@ -3,9 +3,10 @@
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
 registry, as they are and rewritten), `profile` (what the whole profile says of these), `conform`
 (what `conform` fixes of that), `audit` (what audits say of their runs), `contract` (what a contract
-proves of them), `finite` (checks that floats are finite), `optimizers` (what runs take without
-those that form other numbers), `rewriting` (the rewrite itself), `growth` (how the commands grow
-with each dimension of a model) or `sessions` (starting one);
+proves of them), `finite` (checks that floats are finite), `guards` (single operators behind guards,
+and a contract), `optimizers` (what runs take without those that form other numbers), `rewriting`
+(the rewrite itself), `growth` (how the commands grow with each dimension of a model) or `sessions`
+(starting one);
 `plot` makes a picture of the figures that `operators --json` wrote. `--help` after it lists the
 arguments. `--keep NAME` notes in docs/records/measured.json what the figures were measured with:
 who copies them into the table or page of this name gives it. Runs in this Python if sonnx_ort is
@@ -28,6 +29,7 @@ MEASUREMENTS = {
     "audit": "real_models.auditing",
     "contract": "real_models.envelopes",
     "finite": "benchmarks.finite",
+    "guards": "benchmarks.guards",
     "optimizers": "real_models.optimizers",
     "rewriting": "benchmarks.rewriting",
     "growth": "benchmarks.growth",

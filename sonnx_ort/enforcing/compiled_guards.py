@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.guards import GUARD, GuardOperand, guard_text
 from sonnx_ort.custom_ops.failure_channel import telling_guard_name
-from sonnx_ort.custom_ops.inspection import value_operator
+from sonnx_ort.custom_ops.inspection import remark_on, value_operator
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.errors import escaped
 from sonnx_ort.guards.guard import GuardedNode, Operands
@@ -40,6 +40,7 @@ class CompiledGuard:
         names: Their names.
         kind: The type of the guarded operand.
         rank: Its rank; None if that is not certain.
+        remark: What the guarded value must be, if the rules do not say it.
     """
 
     operator: str
@@ -50,6 +51,7 @@ class CompiledGuard:
     names: Sequence[str]
     kind: ElementType
     rank: int | None
+    remark: str = ""
 
     def add_to(self, nodes: StandardNodes, operands: Operands) -> ir.Value:
         """Add the node; its result is readable only if all rules are kept."""
@@ -70,7 +72,9 @@ class CompiledGuard:
             },
             domain=COMPILED_DOMAIN,
             outputs=[result],
-            name=nodes.name_of_node(telling_guard_name(self.operator, self.label, self.rules)),
+            name=nodes.name_of_node(
+                telling_guard_name(self.operator, self.label, self.rules, self.remark)
+            ),
         )
         nodes.nodes.append(node)
         return result
@@ -125,6 +129,7 @@ def guard_of_value(checked: CheckedValue) -> CompiledGuard | None:
         *(value_operator(obligation.operator), obligation.node, [checked.rule], [test]),
         *(range(len(names)), names, kind),
         rank=len(shape) if shape is not None and certain else None,
+        remark=remark_on(requirement),
     )
 
 
