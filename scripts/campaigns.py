@@ -12,6 +12,7 @@
     changes      changes of `conform` at single nodes of any kind, against runs
     sums         proofs about sums of up to 100,000 terms, against runs
     models       mutated models, which have to end in a result or a `SonnxError`
+    bytes        bytes of models that reach more code than those before, likewise
     commands     all commands with hostile files, likewise
     extremes     each operator of onnx with something extreme, likewise
     certificates forged certificates, none of which may be accepted and false
@@ -41,6 +42,7 @@ CAMPAIGNS = {
     "changes": "try_changes:run",
     "sums": "try_proofs:run_sums",
     "models": "fuzz:run",
+    "bytes": "fuzz_bytes:run",
     "commands": "fuzz:run_commands",
     "extremes": "fuzz:run_extremes",
     "certificates": "forge_certificates:run",
