@@ -9,6 +9,7 @@ A graph is examined again only where something changed, and no more of it than a
 what is written down changes no value, so that all that is known of values stays.
 """
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -131,12 +132,21 @@ class ConformedGraph:
     def _reason(self, obligation: Obligation) -> Advice:
         if obligation.rule.id not in self.selection.rules:
             return Advice("its rule is not selected")
-        known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
+        known = self.reasons.get(place_of(obligation)) or self._reason_of_the_operator(obligation)
+        known = known or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and _leaves_out_output(obligation) and not obligation.path:
             return known if known in (_OUTPUT_MOVES_ROUNDING, MAY_END) else _NAMED
         if known is not None and obligation.rule.id == GR4.id:
             return Advice(f"{obligation.evidence.partition(' is left out')[0]}: ", known)
         return known or Advice(NO_CHANGE, obligation.hint)
+
+    def _reason_of_the_operator(self, obligation: Obligation) -> Advice | None:
+        """Why an input stays left out that a rule of the operator wants too, such as LSTM.P."""
+        _, operator, label, path, evidence = place_of(obligation)
+        left_out = re.search(r"'(\w+)' is left out", evidence)
+        if left_out is None:
+            return None
+        return self.reasons.get((f"{operator}.{left_out[1]}", operator, label, path, ""))
 
 
 def conform_graph(

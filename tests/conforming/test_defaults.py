@@ -389,3 +389,21 @@ def test_attributes_of_a_node_are_written_if_a_rule_of_its_operator_is_chosen() 
     after = sonnx_ort.conform(model, select="MaxPool").model
     assert "storage_order" in written(after, "MaxPool")
     assert written(after, "Softmax") == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "beginning"), [("GR4", "'initial_h': "), ("Graph.edges", ""), ("LSTM.initial_h", "")]
+)
+def test_each_rule_on_an_input_names_the_option_that_gives_it(rule: str, beginning: str) -> None:
+    model = parse(
+        "(float[12,batch,3] x, float[1,4,3] w, float[1,4,1] r) => (float[] y)"
+        " { y = LSTM<hidden_size = 1>(x, w, r) }"
+    )
+    left = [
+        reason
+        for obligation, reason in sonnx_ort.conform(model).remaining
+        if obligation.rule.id == rule and "initial_h" in obligation.evidence
+    ]
+    reason = "the number of the sequences of 'x' depends on the input"
+    fix = "fix it: assume_shapes={'x': (12, 1, 3)}"
+    assert left == [f"{beginning}initial_h must be constant, but {reason}; {fix}"]
