@@ -293,7 +293,11 @@ def conform(
     from sonnx_ort.cli.comparing import samples_of
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.conformity import conform_file
-    from sonnx_ort.reporting.conformity_report import conformity_report, proposal_report
+    from sonnx_ort.reporting.conformity_report import (
+        choice_report,
+        conformity_report,
+        proposal_report,
+    )
     from sonnx_ort.reporting.terminal import fitted
 
     with working_on(str(model), quiet=quiet):
@@ -317,7 +321,10 @@ def conform(
         if conformed.proposal is not None:
             say(f"\n{proposal_report(conformed.proposal)}", output)
             say_next(conform_again(model, given, conformed.proposal.remedies), output)
-        elif not conformed.remaining and not is_stream(output or Path()):
+        elif conformed.remaining:
+            if chosen := choice_report(conformed.remaining):
+                say(f"\n{chosen}", output)
+        elif not is_stream(output or Path()):
             changed = bool(conformed.changes)
             say_next(after_conform(model, output, given, changed=changed))
     if conformed.remaining:

@@ -25,6 +25,8 @@ _ORDER = ("assume", "assume_shapes", "unroll", "both_branches", "name_outputs", 
 _STATEMENTS = frozenset({"assume", "assume_shapes"})
 """The options that state something of the use."""
 
+_BOTH_BRANCHES = Remedy("both_branches")
+
 _MOST_TRIALS = 4
 """How often reasons may name options that were not tried."""
 
@@ -42,12 +44,15 @@ class Proposal:
         rounding: How far outputs deviate with them, in words; empty if that is not known, or
             nothing rounds.
         open_size: What open sizes are taken as, but for 1 on a first axis; None if all are said.
+        instead: The options, with values that a person has to choose, in place of which both
+            branches are computed.
     """
 
     remedies: tuple[Remedy, ...]
     remaining: Remaining
     rounding: str = ""
     open_size: int | None = None
+    instead: tuple[Remedy, ...] = ()
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -87,7 +92,14 @@ def propose(
     last = {(each.option, each.name): each for each in chosen}
     ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
     chosen, best = _without_needless(tuple(ordered), best, left, attempt)
-    return Proposal(tuple(sorted(chosen, key=_place)), best)
+    instead = to_choose(left) if _BOTH_BRANCHES in chosen else ()
+    return Proposal(tuple(sorted(chosen, key=_place)), best, instead=instead)
+
+
+def to_choose(left: Remaining) -> tuple[Remedy, ...]:
+    """The options that reasons name, each once, whose values a person has to choose."""
+    named = (each for _, reason in left for each in reason.remedies)
+    return tuple(dict.fromkeys(each for each in named if each.value is None))
 
 
 def _without_new_faults(left: Remaining, attempt: Attempt) -> Attempt:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conforming.proposal import Proposal
+from sonnx_ort.conforming.proposal import Proposal, Remaining, to_choose
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
-from sonnx_ort.remedies import in_command
+from sonnx_ort.remedies import Remedy, in_command, listed
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.reporting.verdict import counted
 
@@ -107,7 +107,26 @@ def proposal_report(proposal: Proposal) -> str:
             f"Open sizes are taken as {taken}. If yours are others, give a sample by --data or a "
             "contract."
         )
+    if proposal.instead:
+        lines.append(
+            f"{listed(proposal.instead).in_command} may do in place of "
+            f"{Remedy('both_branches').in_command}, with a value that you choose."
+        )
+    lines += [choice_report(proposal.remaining)] if to_choose(proposal.remaining) else []
     return fitted("\n".join(map(printable, lines)))
+
+
+def choice_report(left: Remaining) -> str:
+    """The text of which options a person has to complete; empty if reasons name none."""
+    options = to_choose(left)
+    if not options:
+        return ""
+    count = sum(bool(to_choose((each,))) for each in left)
+    all_left = count == len(left)
+    fixed = "what is left" if all_left else f"{count:,} of the {len(left):,} violations left"
+    chosen = "a value" if len(options) == 1 else "values"
+    text = f"{listed(options).in_command} may fix {fixed}, with {chosen} that you choose."
+    return fitted(printable(text))
 
 
 def _summary(conformed: Conformed[Any]) -> str:

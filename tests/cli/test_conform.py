@@ -218,6 +218,39 @@ def test_sizes_of_samples_are_proposed(folder: Path) -> None:
     assert "taken as 1" not in told
 
 
+LOOPED = """(float[2] x, int64 trips) => (float[2] y) <bool on = {1}> {
+    [steps] y = Loop (trips, on, x) <body = b (int64 i, bool c, float[2] s)
+        => (bool d, float[2] t) { d = Identity(c) t = Neg(s) }> }"""
+AND_MORE = """(float[2] x, int64 trips, float[1,1,4,4] i, float[m] v)
+    => (float[2] y, float[1,1,2,2] p, int64[1, n] w) <bool on = {1}> {
+    [pool] p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (i)
+    [places] w = NonZero(v)
+    [steps] y = Loop (trips, on, x) <body = b (int64 i, bool c, float[2] s)
+        => (bool d, float[2] t) { d = Identity(c) t = Neg(s) }> }"""
+
+
+@pytest.mark.parametrize(("text", "end", "options"), [
+    (LOOPED, "\n--assume trips=VALUE may fix what is left, with a value that you choose.\n", None),
+    (AND_MORE,
+     "  adds outputs to the model\n"
+     "--assume trips=VALUE may fix 1 of the 2 violations left, with a value that you choose.\n", ["--name-outputs"]),
+    (ASSUMED.replace("[n]", "[2]"),
+     "  computes both branches where the input decides\n"
+     "--assume rate=VALUE may do in place of --both-branches, with a value that you choose.\n",
+     ["--both-branches"]),
+])  # fmt: skip
+def test_value_that_a_person_has_to_choose_is_said_and_not_in_the_line_to_paste(
+    text: str, end: str, options: list[str] | None
+) -> None:
+    onnx.save(parse(text), "open.onnx")
+    done = command("conform", "open.onnx", "-o", "made.onnx")
+    assert (done.returncode, done.stderr) == (1, "")
+    told, follows, line = done.stdout.partition("next: ")
+    assert told.endswith(end)
+    assert [*line.split()[5:]] == (options or [])
+    assert bool(follows) is (options is not None)
+
+
 def test_rewrite_conforms_on_request() -> None:
     assert command("rewrite", "model.onnx", "-o", "enforced.onnx", *CHOSEN).returncode == 1
     output("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)
