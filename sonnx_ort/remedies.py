@@ -15,8 +15,8 @@ Value = bool | int | float | str | tuple[int, ...] | None
 """The value of an option: a tuple holds the sizes of a shape, True alone switches an option on, and
 None is a value that a person has to choose."""
 
-_CHOSEN = "VALUE"
-"""What stands in the place of a value that a person has to choose."""
+_CHOSEN, _CHOSEN_SHAPE = "VALUE", "SIZES"
+"""What stands in the place of a value, or of a shape, that a person has to choose."""
 
 _COMMAND_NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -84,7 +84,7 @@ class Remedy:
         """How it is given to a function."""
         match self.value:
             case None:
-                value = _CHOSEN
+                value = self._placeholder
             case str(text):
                 value = json.dumps(text, ensure_ascii=False)
             case float(number):
@@ -96,12 +96,16 @@ class Remedy:
         return f"{self.option}={value}"
 
     @property
+    def _placeholder(self) -> str:
+        return _CHOSEN_SHAPE if self.option == "assume_shapes" else _CHOSEN
+
+    @property
     def _text(self) -> str:
         match self.value:
             case bool():
                 return str(self.value).lower()
             case None:
-                return _CHOSEN
+                return self._placeholder
             case tuple():
                 return ",".join(map(str, self.value))
             case float(number):

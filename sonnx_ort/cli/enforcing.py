@@ -293,11 +293,7 @@ def conform(
     from sonnx_ort.cli.comparing import samples_of
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.conformity import conform_file
-    from sonnx_ort.reporting.conformity_report import (
-        choice_report,
-        conformity_report,
-        proposal_report,
-    )
+    from sonnx_ort.reporting.conformity_report import conformity_report, proposed_or_chosen
     from sonnx_ort.reporting.terminal import fitted
 
     with working_on(str(model), quiet=quiet):
@@ -318,13 +314,12 @@ def conform(
             written = not (strict and conformed.remaining)
             done = "written" if written else "not written"
             say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
+        ending = proposed_or_chosen(conformed, tried=choices["propose"])
+        if ending:
+            say(f"\n{ending}", output)
         if conformed.proposal is not None:
-            say(f"\n{proposal_report(conformed.proposal)}", output)
             say_next(conform_again(model, given, conformed.proposal.remedies), output)
-        elif conformed.remaining:
-            if chosen := choice_report(conformed.remaining):
-                say(f"\n{chosen}", output)
-        elif not is_stream(output or Path()):
+        elif not conformed.remaining and not is_stream(output or Path()):
             changed = bool(conformed.changes)
             say_next(after_conform(model, output, given, changed=changed))
     if conformed.remaining:

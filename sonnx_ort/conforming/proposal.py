@@ -102,6 +102,19 @@ def to_choose(left: Remaining) -> tuple[Remedy, ...]:
     return tuple(dict.fromkeys(each for each in named if each.value is None))
 
 
+def shapes_to_choose(left: Remaining) -> tuple[Remedy, ...]:
+    """The options, each once, for inputs of which reasons name a shape that fixes nothing.
+
+    Args:
+        left: What is left after the shapes were tried.
+    """
+    named = (each for _, reason in left for each in reason.remedies)
+    names = dict.fromkeys(
+        each.name for each in named if each.option == "assume_shapes" and each.value
+    )
+    return tuple(Remedy("assume_shapes", None, name) for name in names)
+
+
 def _without_new_faults(left: Remaining, attempt: Attempt) -> Attempt:
     """None too where what is stated of the use breaks a rule that nothing else fixes.
 

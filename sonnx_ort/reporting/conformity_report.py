@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conforming.proposal import Proposal, Remaining, to_choose
+from sonnx_ort.conforming.proposal import Proposal, Remaining, shapes_to_choose, to_choose
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
@@ -112,21 +112,34 @@ def proposal_report(proposal: Proposal) -> str:
             f"{listed(proposal.instead).in_command} may do in place of "
             f"{Remedy('both_branches').in_command}, with a value that you choose."
         )
-    lines += [choice_report(proposal.remaining)] if to_choose(proposal.remaining) else []
+    lines += _choices(proposal.remaining, tried=True)
     return fitted("\n".join(map(printable, lines)))
 
 
-def choice_report(left: Remaining) -> str:
-    """The text of which options a person has to complete; empty if reasons name none."""
-    options = to_choose(left)
-    if not options:
-        return ""
-    count = sum(bool(to_choose((each,))) for each in left)
-    all_left = count == len(left)
-    fixed = "what is left" if all_left else f"{count:,} of the {len(left):,} violations left"
-    chosen = "a value" if len(options) == 1 else "values"
-    text = f"{listed(options).in_command} may fix {fixed}, with {chosen} that you choose."
-    return fitted(printable(text))
+def proposed_or_chosen(conformed: Conformed[Any], *, tried: bool) -> str:
+    """The text of what further options would give; without any, of which a person has to complete.
+
+    Args:
+        conformed: What was changed, and what is left.
+        tried: Whether the sizes that reasons name were tried.
+    """
+    if conformed.proposal is not None:
+        return proposal_report(conformed.proposal)
+    return fitted("\n".join(map(printable, _choices(conformed.remaining, tried=tried))))
+
+
+def _choices(left: Remaining, *, tried: bool) -> Iterator[str]:
+    if options := to_choose(left):
+        count = sum(bool(to_choose((each,))) for each in left)
+        all_left = count == len(left)
+        fixed = "what is left" if all_left else f"{count:,} of the {len(left):,} violations left"
+        chosen = "a value" if len(options) == 1 else "values"
+        yield f"{listed(options).in_command} may fix {fixed}, with {chosen} that you choose."
+    if tried and (shapes := shapes_to_choose(left)):
+        yield (
+            "No sizes that were tried fix what is left. Give yours by "
+            f"{listed(shapes).in_command}, by --data or by a contract."
+        )
 
 
 def _summary(conformed: Conformed[Any]) -> str:

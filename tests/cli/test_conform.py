@@ -229,15 +229,22 @@ AND_MORE = """(float[2] x, int64 trips, float[1,1,4,4] i, float[m] v)
         => (bool d, float[2] t) { d = Identity(c) t = Neg(s) }> }"""
 
 
+CHOSEN_BY_YOU = "with a value that you choose.\n"
+LEFT_OPEN = f"\n--assume trips=VALUE may fix what is left, {CHOSEN_BY_YOU}"
+OPEN_IN_PART = (
+    "  adds outputs to the model\n"
+    f"--assume trips=VALUE may fix 1 of the 2 violations left, {CHOSEN_BY_YOU}"
+)
+IN_PLACE = (
+    "  computes both branches where the input decides\n"
+    f"--assume rate=VALUE may do in place of --both-branches, {CHOSEN_BY_YOU}"
+)
+
+
 @pytest.mark.parametrize(("text", "end", "options"), [
-    (LOOPED, "\n--assume trips=VALUE may fix what is left, with a value that you choose.\n", None),
-    (AND_MORE,
-     "  adds outputs to the model\n"
-     "--assume trips=VALUE may fix 1 of the 2 violations left, with a value that you choose.\n", ["--name-outputs"]),
-    (ASSUMED.replace("[n]", "[2]"),
-     "  computes both branches where the input decides\n"
-     "--assume rate=VALUE may do in place of --both-branches, with a value that you choose.\n",
-     ["--both-branches"]),
+    (LOOPED, LEFT_OPEN, None),
+    (AND_MORE, OPEN_IN_PART, ["--name-outputs"]),
+    (ASSUMED.replace("[n]", "[2]"), IN_PLACE, ["--both-branches"]),
 ])  # fmt: skip
 def test_value_that_a_person_has_to_choose_is_said_and_not_in_the_line_to_paste(
     text: str, end: str, options: list[str] | None
@@ -249,6 +256,26 @@ def test_value_that_a_person_has_to_choose_is_said_and_not_in_the_line_to_paste(
     assert told.endswith(end)
     assert [*line.split()[5:]] == (options or [])
     assert bool(follows) is (options is not None)
+
+
+OF_SOME_HEIGHT = """(float[n,3,h,4] x, float[1,1,4,4] i) => (float[?,?] y, float[1,1,2,2] p)
+    <int64[2] rows = {7, -1}> {
+    d = MatMul(x, x)
+    y = Reshape <allowzero = 1> (d, rows)
+    [pool] p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (i) }"""
+NO_SIZES = (
+    "No sizes that were tried fix what is left. Give yours by --assume-shape x=SIZES, by --data "
+    "or by a\n  contract.\n"
+)
+
+
+def test_of_sizes_of_which_none_helped_it_is_said_that_a_person_has_to_give_them() -> None:
+    onnx.save(parse(OF_SOME_HEIGHT), "open.onnx")
+    done = command("conform", "open.onnx", "-o", "made.onnx")
+    assert (done.returncode, done.stderr) == (1, "")
+    told, _, line = done.stdout.partition("next: ")
+    assert told.endswith(f"  adds outputs to the model\n{NO_SIZES}")
+    assert "--assume-shape" not in line
 
 
 def test_rewrite_conforms_on_request() -> None:
