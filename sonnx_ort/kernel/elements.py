@@ -181,6 +181,16 @@ def _repeated(node: Node) -> PartialSizes:
     return (int(value.item()),) * count
 
 
+def _expanded(node: Node) -> PartialSizes:
+    """Expand to a vector, along which a single element is repeated."""
+    elements, sizes = node.elements(0), node.elements(1)
+    require(len(sizes) == 1, "it gives no vector")
+    (length,) = sizes
+    if not isinstance(length, int) or not 0 < length <= MAX_ELEMENTS:
+        raise Rejected("its length is not known, or too large")
+    return tuple(each for each, _ in _side_by_side(elements, range(length)))
+
+
 def _quotient(one: Size, other: Size) -> Size | None:
     if other == 1:
         return one
@@ -233,6 +243,7 @@ ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
         each for index in range(node.operands) for each in node.elements(index)
     ),
     "ConstantOfShape": _repeated,
+    "Expand": _expanded,
     "Gather": _picked,
     "ReduceProd": _product,
     "Shape": lambda node: node.shape()[asked_for(node)],

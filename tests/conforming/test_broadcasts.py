@@ -371,3 +371,20 @@ def test_nothing_is_repeated_where_no_size_fits(one: str, other: str) -> None:
     assert [c for c in sonnx_ort.conform(model).changes if c.operator == "Add"] == []
     marked = [o.rule.id for o in sonnx_ort.check(model, operators="profile").mendable]
     assert "Add.float.R1" not in marked
+
+
+PADDED = """(float[1,4] x) => (float[1,1] y)
+    <int64 length = {6}, int64[1] one = {1}, int64[1] four = {4}, int64[4] last = {0, 0, 0, 1}> {
+    size = Shape <start = 1, end = 2> (x)
+    wanted = Expand(length, one)
+    missing = Sub(wanted, size)
+    repeated = Expand(missing, four)
+    pads = Mul(repeated, last)
+    whole = Pad(x, pads)
+    y = ReduceMax(whole) }"""
+
+
+def test_sizes_that_were_broadcast_explicitly_are_known_still() -> None:
+    """Else a ReduceMax of what is padded to a length could be one of nothing, which stays."""
+    made = sonnx_ort.conform(parse(PADDED, opset=17), rounding=True, measure=False)
+    assert made.remaining == ()
