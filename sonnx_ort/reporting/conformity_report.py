@@ -109,7 +109,7 @@ def proposal_report(proposal: Proposal) -> str:
         )
     if proposal.instead:
         lines.append(
-            f"{listed(proposal.instead).in_command} may do in place of "
+            f"{listed(proposal.instead).in_command} may do instead of "
             f"{Remedy('both_branches').in_command}, with a value that you choose."
         )
     lines += _choices(proposal.remaining, tried=True)

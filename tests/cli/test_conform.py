@@ -235,16 +235,16 @@ OPEN_IN_PART = (
     "  adds outputs to the model\n"
     f"--assume trips=VALUE may fix 1 of the 2 violations left, {CHOSEN_BY_YOU}"
 )
-IN_PLACE = (
+INSTEAD = (
     "  computes both branches where the input decides\n"
-    f"--assume rate=VALUE may do in place of --both-branches, {CHOSEN_BY_YOU}"
+    f"--assume rate=VALUE may do instead of --both-branches, {CHOSEN_BY_YOU}"
 )
 
 
 @pytest.mark.parametrize(("text", "end", "options"), [
     (LOOPED, LEFT_OPEN, None),
     (AND_MORE, OPEN_IN_PART, ["--name-outputs"]),
-    (ASSUMED.replace("[n]", "[2]"), IN_PLACE, ["--both-branches"]),
+    (ASSUMED.replace("[n]", "[2]"), INSTEAD, ["--both-branches"]),
 ])  # fmt: skip
 def test_value_that_a_person_has_to_choose_is_said_and_not_in_the_line_to_paste(
     text: str, end: str, options: list[str] | None
