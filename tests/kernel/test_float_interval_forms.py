@@ -12,7 +12,7 @@ import pytest
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES, intervals_of
 from sonnx_ort.kernel.ranges import ANYTHING, Interval
 from sonnx_ort.kernel.sizes import Rejected
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 from support.float_intervals import assert_is, interval_of
 
 INF = math.inf
@@ -171,9 +171,7 @@ def sum_beside(first: ir.Node, intervals: dict[ir.Value, Interval], *, place: in
     node = GraphNode(
         ir.node("Add", operands),
         20,
-        element_type=lambda _: "float",
-        shapes=dict.fromkeys(given, (3, 3)),
-        intervals=given,
+        Held(element_type=lambda _: "float", shapes=dict.fromkeys(given, (3, 3)), intervals=given),
     )
     (found,) = INTERVAL_RULES["Add"](node)
     assert found is not None
@@ -216,11 +214,11 @@ def test_result_of_which_nothing_is_known_and_one_that_is_no_float_have_no_inter
     node = ir.node("Neg", [x])
     kinds = {x: "float", node.outputs[0]: "float"}
     for interval, says_something in ((ANYTHING, False), (Interval.of(1, 4), True)):
-        known = GraphNode(node, 13, element_type=kinds.get, intervals={x: interval})
+        known = GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: interval}))
         (found,) = intervals_of(known)
         assert (found is not None) is says_something
     kinds[node.outputs[0]] = "int64"
     with pytest.raises(Rejected, match=r"^no result is a float$"):
-        intervals_of(GraphNode(node, 13, element_type=kinds.get, intervals={x: ANYTHING}))
+        intervals_of(GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: ANYTHING})))
     with pytest.raises(Rejected, match=r"^the interval of a Det has no rule$"):
         intervals_of(GraphNode(ir.node("Det", [x]), 13))

@@ -16,7 +16,7 @@ import pytest
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import ANYTHING, Interval
 from sonnx_ort.kernel.sizes import Bounds, Rejected
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 from support.float_intervals import assert_is, interval_of
 
 INF, NAN = math.inf, math.nan
@@ -203,8 +203,7 @@ def test_product_of_a_value_with_itself_is_not_negative() -> None:
     node = GraphNode(
         ir.node("Mul", [value, value]),
         20,
-        element_type=lambda _: "float",
-        intervals={value: Interval.of(-3, 2)},
+        Held(element_type=lambda _: "float", intervals={value: Interval.of(-3, 2)}),
     )
     (found,) = INTERVAL_RULES["Mul"](node)
     assert found is not None
@@ -226,8 +225,7 @@ def test_difference_of_a_value_and_itself_is_zero_where_it_is_read_once_rounded(
     node = GraphNode(
         ir.node("Sub", [value, value]),
         20,
-        element_type=lambda _: dtype,
-        intervals={value: Interval.of(*ends)},
+        Held(element_type=lambda _: dtype, intervals={value: Interval.of(*ends)}),
     )
     (found,) = INTERVAL_RULES["Sub"](node)
     assert found is not None
@@ -242,7 +240,7 @@ def test_nothing_is_said_of_a_normalization_that_may_be_computed_by_another_form
         nodes = [ir.node(operator, [x, x]), ir.node("Sqrt", [square])]
         divided = ir.node("Div", [node.outputs[0] for node in nodes])
         intervals = {value: Interval.of(1, 2) for value in divided.inputs if value is not None}
-        node = GraphNode(divided, 20, element_type=lambda _: "float", intervals=intervals)
+        node = GraphNode(divided, 20, Held(element_type=lambda _: "float", intervals=intervals))
         (found,) = INTERVAL_RULES["Div"](node)
         assert found is not None
         assert found.whole.says_something is says_something

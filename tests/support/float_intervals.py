@@ -13,7 +13,7 @@ from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.intervals import of_elements
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Bounds, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 Operand = Interval | float | npt.NDArray[Any] | Bounds | None
 
@@ -59,12 +59,14 @@ def interval_of(
     node = GraphNode(
         ir.node(operator, values, attributes, num_outputs=3),
         version,
-        element_type=lambda value: "int8" if value in bounds else dtype,
-        shapes=known,
-        contents=contents,
-        bounds=bounds,
-        intervals=intervals,
-        reads_weights=True,
+        Held(
+            element_type=lambda value: "int8" if value in bounds else dtype,
+            shapes=known,
+            contents=contents,
+            bounds=bounds,
+            intervals=intervals,
+            reads_weights=True,
+        ),
     )
     return next(each for each in INTERVAL_RULES[operator](node) if each is not None)
 
