@@ -167,7 +167,7 @@ def _is_foreseen(error: Exception) -> bool:
 def main() -> None:
     """Run the command; what it does not foresee is no verdict on a model, so the status is 2."""
     try:
-        app()
+        app(prog_name="sonnx-ort")
     except Exception as error:  # noqa: BLE001 - no error of ours is a violation
         if os.environ.get(TRACEBACK):
             traceback.print_exc()

@@ -313,7 +313,8 @@ def test_installed_version_is_told_beside_the_measured_one(
     )
 
 
-def fail() -> None:
+def fail(prog_name: str) -> None:
+    del prog_name
     raise IndexError("tuple index\nout of range")
 
 
@@ -335,7 +336,8 @@ def test_unforeseen_error_is_told_in_one_sentence(
     )
 
 
-def unreadable() -> None:
+def unreadable(prog_name: str) -> None:
+    del prog_name
     raise sonnx_ort.SonnxError("settings in 'x' cannot be read")
 
 

@@ -50,9 +50,8 @@ def test_shell_is_answered(line: str, proposed: list[str]) -> None:
         "COMP_WORDS": f"sonnx-ort {line}",
         "COMP_CWORD": str(len(line.split())),
     }
-    code = "import sys; sys.argv[0] = 'sonnx-ort'; from sonnx_ort.cli.application import app; app()"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", "sonnx_ort"],
         cwd=REPOSITORY,
         env=os.environ | asked,
         capture_output=True,
@@ -60,3 +59,15 @@ def test_shell_is_answered(line: str, proposed: list[str]) -> None:
         check=False,
     )
     assert (done.stdout.split(), done.stderr) == (proposed, "")
+
+
+def test_script_for_the_shell_completes_the_command_however_it_was_called() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sonnx_ort", "--show-completion", "bash"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "_SONNX_ORT_COMPLETE=complete_bash" in done.stdout
+    assert done.stdout.rstrip().endswith("_sonnx_ort_completion sonnx-ort")
