@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import hull
-from sonnx_ort.kernel.established import NUMBERS
+from sonnx_ort.kernel.established import KINDS, NUMBERS
 from sonnx_ort.kernel.sizes import Bounds, PartialSizes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.derived import Derived, derived
@@ -130,9 +130,15 @@ class Facts:
         """The numbers that values can be under a contract."""
         return self._derived.under(contract, reads_weights=reads_weights)
 
-    def is_known_by_kernels(self, value: ir.Value) -> bool:
-        """Whether its numbers are known by floats that a kernel computes."""
-        return self._derived.is_of_numbers(value, NUMBERS)
+    def is_known_by_kernels(self, value: ir.Value, *, numbers: bool) -> bool:
+        """Whether what is known of a value rests on floats that a kernel computes.
+
+        Args:
+            value: The value.
+            numbers: Whether the numbers of its elements are asked for, or all but these.
+        """
+        kinds = NUMBERS if numbers else [kind for kind in KINDS if kind not in NUMBERS]
+        return self._derived.is_of_numbers(value, kinds)
 
     def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
         """What is known of a value without the guards of a contract."""

@@ -177,18 +177,18 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
 def _rests_on_numbers(
     nodes: Iterable[ExaminedNode], limited: Iterable[CheckedValue], facts: Facts
 ) -> bool:
-    """Whether elements are proved by floats that a kernel computes."""
+    """Whether anything is proved by floats that a kernel computes."""
     of_nodes = (
-        facts.is_known_by_kernels(value)
+        facts.is_known_by_kernels(value, numbers=_is_of_elements(obligation))
         for node in nodes
         for obligation in node.obligations
-        if _is_proved_of_elements(obligation)
+        if obligation.status is Status.PROVED
         for value in obligation.rule.select_operands(node.target.operand_names, node.target.inputs)
     )
     of_values = (
-        facts.is_known_by_kernels(each.value)
+        facts.is_known_by_kernels(each.value, numbers=_is_of_elements(each.obligation))
         for each in limited
-        if _is_proved_of_elements(each.obligation)
+        if each.obligation.status is Status.PROVED
     )
     return any(of_nodes) or any(of_values)
 
@@ -212,10 +212,9 @@ def _require_operands(target: Target) -> None:
         raise InvalidModel(f"{target.operator.name} '{target.label}' has no output; name one")
 
 
-def _is_proved_of_elements(obligation: Obligation) -> bool:
-    """Whether elements are proved; what ONNX Runtime holds itself, it checks in each run."""
-    subject = obligation.rule.requirement.subject
-    return obligation.status is Status.PROVED and subject is Subject.ELEMENTS
+def _is_of_elements(obligation: Obligation) -> bool:
+    """Whether it is about elements; what ONNX Runtime holds itself, it checks in each run."""
+    return obligation.rule.requirement.subject is Subject.ELEMENTS
 
 
 def _to_enforce(target: Target, demands: Demands) -> bool:
