@@ -160,7 +160,7 @@ def test_no_case_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("backend", "place", "name"), [
-    (Backend.PYTHON, "runtime/optimizers.py", "ReshapeFusion"),
+    (Backend.PYTHON, "guards/optimizers.py", "ReshapeFusion"),
     (Backend.NATIVE, "profile/div_and_sub.py", "NoopElimination"),
     (Backend.PYTHON, "runtime/canaries.py", "ConvMulFusion"),
 ])  # fmt: skip

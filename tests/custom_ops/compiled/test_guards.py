@@ -24,7 +24,7 @@ from sonnx_ort.profile.requirements.elements import INT32, NumbersUnderCrossedBo
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import on_shapes
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
-from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.suite.applied import special_values
 from sonnx_ort.terms.language import (
     FINITE_NUMBERS,
@@ -42,8 +42,6 @@ from support.ort_values import run
 from support.sessions import quiet
 
 LIBRARY = str(sonnx_ort.kernels_library())
-
-EXAMPLE = Illustration("a", "b", "c")
 
 Array = npt.NDArray[Any]
 
@@ -65,7 +63,7 @@ def session_of(types: Sequence[ElementType], tests: str, **attributes: str) -> o
 def rule_of(requirement: Requirement) -> Rule:
     """A rule that demands something, with the code of one that has a test."""
     code = next(guarded_rules()).code
-    return Rule("Op.C1", code, "A sentence.", RULES["Clip.C1"].source, requirement)
+    return Rule("Op.C1", code, requirement)
 
 
 def guard_of(requirement: Requirement, types: Sequence[ElementType]) -> ort.InferenceSession:
@@ -111,7 +109,7 @@ TYPES = [kind for kind in ElementType if kind.family is not Family.BOOLEAN]
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS.keys())
 def test_elements_pass_that_are_in_the_set(numbers: NumberSet, kind: ElementType) -> None:
-    session = guard_of(on_elements("x", numbers, "", "", ""), [kind])
+    session = guard_of(on_elements("x", numbers), [kind])
     for element in [*special_values(kind), kind.dtype.type(0), kind.dtype.type(1)]:
         for array in (np.array(element), np.array([1, element, 1], kind.dtype)):
             if array.size > 1 and numbers.first_outside(np.array([1], kind.dtype)) is not None:
@@ -123,7 +121,7 @@ def test_elements_pass_that_are_in_the_set(numbers: NumberSet, kind: ElementType
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("place", [0, 4095, 4096, 32768, 99_999])
 def test_one_element_outside_is_found_wherever_it_is(kind: ElementType, place: int) -> None:
-    session = guard_of(on_elements("x", NONZERO, "", "", ""), [kind])
+    session = guard_of(on_elements("x", NONZERO), [kind])
     elements = np.ones((100, 1000), kind.dtype)
     assert passes(session, elements)
     elements.reshape(-1)[place] = 0
@@ -167,7 +165,7 @@ SHAPES = [(), (0,), (1,), (2,), (3,), (2, 3), (3, 2), (4, 1), (2, 1), (0, 3), (6
 
 @pytest.mark.parametrize("term", TERMS.values(), ids=TERMS.keys())
 def test_shapes_pass_of_which_the_term_holds(term: Any) -> None:
-    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term, "", "", "")
+    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term)
     session = guard_of(requirement, [ElementType.FLOAT, ElementType.INT64])
     for shapes in itertools.product(SHAPES, repeat=2):
         arrays = [np.zeros(shapes[0], np.float32), np.zeros(shapes[1], np.int64)]
@@ -225,7 +223,7 @@ ENDS = [-(2**63), -(2**31), -6, -5, -4, -1, 0, 1, 4, 5, 6, 2**31 - 1, 2**63 - 1]
 @pytest.mark.parametrize("demand", SliceDemand)
 @pytest.mark.parametrize("kind", [ElementType.INT64, ElementType.INT32])
 def test_places_pass_that_a_slice_may_have(kind: ElementType, demand: SliceDemand) -> None:
-    requirement = Slicing(demand, EXAMPLE)
+    requirement = Slicing(demand)
     session = guard_of(requirement, [ElementType.FLOAT, *[kind] * 4])
     limits = np.iinfo(kind.dtype)
     ends = [end for end in ENDS if limits.min <= end <= limits.max]
@@ -293,7 +291,7 @@ def test_operand_of_another_type_than_the_test_has_fails() -> None:
 
 def test_bounds_of_large_multiples_fail_where_they_cannot_be_compared() -> None:
     term = (1 << 62) * W.size(0) == (1 << 62) * X.size(0)
-    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term, "", "", "")
+    requirement = on_shapes(("operand 0", "operand 1"), lambda _: term)
     session = guard_of(requirement, FLOATS)
     arrays = [np.zeros(size, np.float32) for size in (0, 1, 4)]
     assert passes(session, arrays[1], arrays[1])
