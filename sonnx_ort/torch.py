@@ -1,6 +1,6 @@
 """`export`: exports a module of PyTorch as a model that keeps the profile.
 
-PyTorch is imported when a module is exported; `pip install 'sonnx_ort[torch]'` installs it.
+PyTorch is imported when a module is exported; the extra `torch` of this package has it.
 """
 
 from collections.abc import Sequence
@@ -95,6 +95,6 @@ def _onnx_of_torch() -> Any:
     except ImportError as error:
         raise SonnxError(
             f"sonnx_ort.torch needs PyTorch and onnxscript ({error}); install them with "
-            "pip install 'sonnx_ort[torch]'"
+            "pip install torch onnxscript"
         ) from error
     return torch.onnx
