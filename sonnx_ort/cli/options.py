@@ -371,7 +371,7 @@ def _say_premises(model: str | Path | None) -> None:
         with suppress(SonnxError):
             premises += premises_of(read(model).proto).lines()
     for each in premises:
-        say(f"sonnx-ort: {model} was conformed for {each}", err=True)
+        say(f"sonnx-ort: {model} was conformed for: {each}", err=True)
 
 
 def _enforced_before(context: typer.Context, model: Path) -> str | None:

@@ -86,7 +86,7 @@ class Premises:
         )
 
     def lines(self) -> Iterator[str]:
-        """What it was conformed for, each as a clause of `conformed for ...`."""
+        """What it was conformed for, each as a clause of `conformed for: ...`."""
         for name, text in self.inputs.items():
             yield printable(f"{name} is {text} in every run")
         if self.contract:

@@ -364,7 +364,7 @@ class Report:
             f"{_counted(len(self.findings), 'finding')}"
             + (f"; {_counted(self.passed_over, 'node')} not looked at" if self.passed_over else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")
-            + (f"; conformed for {' and '.join(self.premises)}" if self.premises else "")
+            + (f"; conformed for: {' and '.join(self.premises)}" if self.premises else "")
         )
 
     def __repr__(self) -> str:

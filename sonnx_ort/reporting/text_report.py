@@ -90,7 +90,7 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
             f"backend {report.backend}",
             "  ",
         ),
-        *(line for each in report.premises for line in wrapped(f"conformed for {each}", "  ")),
+        *(line for each in report.premises for line in wrapped(f"conformed for: {each}", "  ")),
         *(wrapped(f"settings from {report.settings}", "  ") if report.settings else []),
         *(wrapped(str(report.left_out), "  ") if report.left_out.rules else []),
     ]
@@ -213,7 +213,7 @@ def overview_of_models(check: Check, *, coloured: bool = False) -> str:
 def _premises(check: Check) -> list[str]:
     """What models were conformed for."""
     said = (
-        f"{model.name}: conformed for {each}"
+        f"{model.name}: conformed for: {each}"
         for model in check.models
         if model.report is not None
         for each in model.report.premises

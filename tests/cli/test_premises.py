@@ -41,13 +41,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_command_says_it_on_standard_error(line: str) -> None:
     done = command(*line.split())
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == f"sonnx-ort: c.onnx was conformed for {SAID}"
+    assert done.stderr.splitlines()[0] == f"sonnx-ort: c.onnx was conformed for: {SAID}"
 
 
 def test_check_says_it_in_its_report() -> None:
-    assert f"  conformed for {SAID}" in output("check", "c.onnx").splitlines()
+    assert f"  conformed for: {SAID}" in output("check", "c.onnx").splitlines()
     several = output("check", "c.onnx", "c.onnx")
-    assert f"c.onnx: conformed for {SAID}" in several.splitlines()
+    assert f"c.onnx: conformed for: {SAID}" in several.splitlines()
 
 
 def test_record_of_a_rewrite_without_the_contract_still_holds() -> None:

@@ -91,7 +91,7 @@ def test_report_states_it() -> None:
         assert report.premises == (f"inputs within the contract {SAID}",)
         assert report.demands.contract == FIVE
         assert report.to_document()["premises"] == [f"inputs within the contract {SAID}"]
-        assert report.summary().endswith(f"; conformed for inputs within the contract {SAID}")
+        assert report.summary().endswith(f"; conformed for: inputs within the contract {SAID}")
     assert sonnx_ort.check(parse(CUT)).premises == ()
 
 
