@@ -305,3 +305,20 @@ def test_a_script_that_got_into_the_page_would_not_run(opened: Opened, tmp_path:
     browser = opened("made")
     browser.open(tmp_path / "changed.html")
     assert browser.evaluate("document.title") == "Violated: made.onnx"
+
+
+def test_line_of_the_network_is_shown_and_found(opened: Opened) -> None:
+    made = parse("(float[n] x, float[m] y) => (float[n] z) { [ratio] z = Div(x, y) w = Sub(x, y) }")
+    trace = 'File "model.py", line 31, in forward\n    return x / y'
+    made.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
+    browser = opened("exported", *check_with_outline(made))
+    assert browser.noticed() == []
+    written = browser.texts(f"{ROWS} td:nth-child(2) .remark")
+    assert set(written) == {"written at model.py:31 in forward"}
+    assert len(browser.texts(ROWS)) > len(written)
+    browser.evaluate(
+        "(() => { const text = document.querySelector('#filter [name=text]');"
+        " text.value = 'model.py:31';"
+        " text.dispatchEvent(new Event('input', { bubbles: true })); })()"
+    )
+    assert len(browser.texts(ROWS)) == len(written)

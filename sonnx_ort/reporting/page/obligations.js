@@ -85,8 +85,10 @@ function explanation(obligation) {
   return [operands, make("details", {}, make("summary", {}, "rule and source"), ...told)];
 }
 
-const writtenText = ({ file, line, function: name, scope }) =>
-  [file ? `written at ${file}:${line}${name ? ` in ${name}` : ""}` : "", scope ? `${file ? "" : "written in "}scope '${scope}'` : ""].filter(Boolean).join(", ");
+function writtenText({ file, line, function: name, scope }) {
+  const place = file ? `written at ${file}:${line}${name ? ` in ${name}` : ""}` : "";
+  return [place, scope ? `${file ? "" : "written in "}scope '${scope}'` : ""].filter(Boolean).join(", ");
+}
 
 const writtenAt = ({ written }) => (written ? [make("span", { className: "remark" }, isolated(writtenText(written)))] : []);
 

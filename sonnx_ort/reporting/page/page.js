@@ -26,7 +26,9 @@ function make(tag, properties, ...children) {
 
 for (const each of document.querySelectorAll("[data-key]")) each.dataset.key = JSON.stringify(JSON.parse(each.dataset.key));
 
-const isolated = (text) => make("bdi", {}, text);
+// The name of an option stays on one line.
+const unbroken = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, at) => (at % 2 ? make("span", { className: "option" }, part) : part));
+const isolated = (text) => make("bdi", {}, ...unbroken(text));
 const narrow = () => matchMedia("(max-width: 1149px)").matches;
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 
