@@ -16,12 +16,12 @@ from sonnx_ort.loading.traversal import every_node, subgraphs_of
 class Provenance:
     """For each value, the graph inputs that affect its elements, its shape or its existence."""
 
-    def __init__(self, model: ir.Model, symbols: frozenset[str]) -> None:
+    def __init__(self, model: ir.Model, symbols: frozenset[str] = frozenset()) -> None:
         """Trace the data flow of a canonical model, which is not modified.
 
         Args:
             model: The model.
-            symbols: Those of more than one dimension of the inputs, of which runs may differ.
+            symbols: Those of more than one dimension of the inputs that runs need not keep equal.
         """
         self._inputs = tuple(model.graph.inputs)
         self._affecting = {value: 1 << index for index, value in enumerate(self._inputs)}

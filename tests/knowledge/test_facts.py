@@ -146,14 +146,14 @@ def test_value_depends_on_the_inputs_that_flow_into_it(value: str, inputs: list[
     model = ir.from_proto(parse(FLOW))
     outputs = (v for node in RecursiveGraphIterator(model.graph) for v in node.outputs)
     (found,) = [v for v in outputs if v.name == value]
-    assert [v.name for v in Provenance(model, frozenset()).inputs_affecting([found])] == inputs
+    assert [v.name for v in Provenance(model).inputs_affecting([found])] == inputs
 
 
 def test_state_of_a_loop_depends_on_what_the_body_reads_in_any_trip() -> None:
     model = ir.from_proto(parse(FLOW))
     (loop,) = [node for node in model.graph if node.op_type == "Loop"]
     state = loop.attributes["body"].as_graph().inputs[2]
-    behind = Provenance(model, frozenset()).inputs_affecting([state])
+    behind = Provenance(model).inputs_affecting([state])
     assert [v.name for v in behind] == ["x", "y", "trips"]
 
 
