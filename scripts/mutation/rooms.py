@@ -42,6 +42,7 @@ TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "pipeline": ("tests/pipeline",),
         "profile": ("tests/profile", "tests/reporting/test_rules_pages.py"),
         "progress": ("tests/test_progress.py",),
+        "passes": ("tests/test_passes.py",),
         "proposing": ("tests/conforming/test_proposals.py",),
         "reading": ("tests/evidence/test_damaged_records.py", "tests/obligations"),
         "remedies": ("tests/test_remedies.py",),
@@ -49,9 +50,11 @@ TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "runtime": ("tests/runtime",),
         "suite": ("tests/suite",),
         "terms": ("tests/terms",),
+        "torch": ("tests/test_torch.py",),
         "unenforced": ("tests/test_unenforced.py",),
         "value_files": ("tests/cli/test_values.py", "tests/comparing/test_saved_values.py"),
         "versions": ("tests/evidence/test_self_check.py",),
+        "written": ("tests/test_written.py",),
     }
 )
 """The tests by the names of the rooms, as files and folders."""

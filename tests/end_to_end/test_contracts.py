@@ -226,8 +226,7 @@ def test_contract_in_the_metadata_is_demanded_and_not_believed():
     """A file that says that it has a contract, and has no guard, is not taken for enforced."""
     enforced = sonnx_ort.rewrite(parse(GRAPH), backend="native", contract=CONTRACT)
     claiming = parse(GRAPH)
-    for entry in enforced.metadata_props:
-        onnx.helper.set_model_props(claiming, {entry.key: entry.value})
+    onnx.helper.set_model_props(claiming, {e.key: e.value for e in enforced.metadata_props})
     report = sonnx_ort.check(claiming, operators="Graph.finite_values")
     assert "Graph.false_claim" in {o.rule.id for o in report.violations}
     session = sonnx_ort.InferenceSession(claiming, operators="Graph.finite_values")

@@ -59,8 +59,9 @@ def test_wheel_holds_every_source_file_and_no_other(names):
     assert {name for name in names if name.endswith(".py")} == sources
 
 
-def test_wheel_holds_the_bundled_models_the_page_the_marker_of_types_and_the_command(names):
-    folders = (ROOT / "models" / "data", ROOT / "sonnx_ort" / "reporting" / "page")
+def test_wheel_holds_the_models_the_page_the_texts_the_marker_of_types_and_the_command(names):
+    package = ROOT / "sonnx_ort"
+    folders = (ROOT / "models/data", package / "reporting/page", package / "profile/texts")
     data = {installed_name(file) for folder in folders for file in folder.iterdir()}
     others = {
         "sonnx_ort/py.typed",
