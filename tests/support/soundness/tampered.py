@@ -181,9 +181,20 @@ def _require_harmless(
         # that ONNX Runtime refuses has no results.
         if found is not None and original is not None:
             right = _outcome(original, each)
+            if right is None and _lacks_shapes(original, each):
+                continue
             if not _same(found, right):
                 right = _outcome(_with_signs(content), each)
             assert _same(found, right), f"a changed model gives {found}, not {right}, of {each}"
+
+
+def _lacks_shapes(session: ort.InferenceSession, feeds: Feeds) -> bool:
+    """Whether ONNX Runtime does not run a Scan of a model, because shapes are not declared."""
+    try:
+        session.run(None, feeds)
+    except Exception as error:  # noqa: BLE001 - ONNX Runtime has no class of its own for it
+        return "Subgraph must have the shape set for all outputs" in str(error)
+    return False
 
 
 def _with_signs(content: bytes) -> ort.InferenceSession | None:
