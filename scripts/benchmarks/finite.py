@@ -55,15 +55,16 @@ def row(name: str, turns: Sequence[Turn]) -> report.Row:
 
 
 def _runs(model: onnx.ModelProto, feeds: Feeds) -> Iterator[tuple[str, Run]]:
-    yield ORIGINAL, _run_of(model, feeds)
+    yield ORIGINAL, _run_of(model, feeds, Backend.NATIVE)
     for backend in reversed(Backend):
         for name, operators in EXTENTS.items():
             made = sonnx_ort.rewrite(model, operators=operators, backend=backend)
-            yield f"{backend}, {name}", _run_of(made, feeds)
+            yield f"{backend}, {name}", _run_of(made, feeds, backend)
 
 
-def _run_of(model: onnx.ModelProto, feeds: Feeds) -> Run:
-    return partial(start(model, sonnx_ort.register(make_options())).run, None, feeds)
+def _run_of(model: onnx.ModelProto, feeds: Feeds, backend: Backend) -> Run:
+    options = sonnx_ort.register(make_options(), backend=backend)
+    return partial(start(model, options).run, None, feeds)
 
 
 def _workload(name: str) -> tuple[onnx.ModelProto, Feeds]:

@@ -176,7 +176,7 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     yield "CONTRIBUTING.md", f"The cases of a test are in {parts} parts"
     runs = chosen_cases.runs_that_reach_all(0.99)
     yield "CONTRIBUTING.md", f"{runs} commits have all parts with a probability of 99 %"
-    yield "CONTRIBUTING.md", f"has all of them in {parts}, if it gives the number of the part"
+    yield "CONTRIBUTING.md", "runs all of them each week, by `SONNX_ORT_PART`"
     yield "CONTRIBUTING.md", f"A test that takes longer than {time_limits.SECONDS:g} seconds fails"
     longest = time_limits.THOROUGH_SECONDS
     yield "CONTRIBUTING.md", f"one of the long tests after {longest:g}"

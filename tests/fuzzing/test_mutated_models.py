@@ -20,7 +20,7 @@ from support.child import SCRIPTS, run_program, run_python
 from support.graphs import parse
 
 FEW = 80
-MANY = 2500
+MANY = 1000
 
 
 def fuzz(record: Path, models: int) -> dict:

@@ -10,6 +10,7 @@ PARTS = 10
 """A run has one part of the cases of each test; all parts together have every case."""
 
 WHOLE = frozenset({
+    "documentation",
     "evidence",
     "kernel",
     "knowledge",
