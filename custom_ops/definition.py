@@ -103,8 +103,14 @@ class KernelDefinition:
         Raises:
             ValueError: ONNX has an operator of that name.
         """
-        if any(onnx.defs.has(self.name, domain) for domain in _ONNX_DOMAINS):
+        if _has_name_of_onnx(self.name):
             raise ValueError(
                 f"the custom operator '{self.name}' has the name of an operator of ONNX, by which "
                 "ONNX Runtime would guess what its kernel gives; choose another name"
             )
+
+
+@functools.cache
+def _has_name_of_onnx(name: str) -> bool:
+    """Whether ONNX has an operator of a name; a kernel for each type asks for the same."""
+    return any(onnx.defs.has(name, domain) for domain in _ONNX_DOMAINS)

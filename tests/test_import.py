@@ -28,6 +28,46 @@ def test_nothing_is_imported_before_it_is_needed(code: str, never: list[str]) ->
     assert set(json.loads(child.stdout)).isdisjoint(never), child
 
 
+CHECK = """
+import gc, json, sys
+
+import sonnx_ort.models
+from sonnx_ort.cli import main
+
+sys.argv = ["sonnx-ort", "check", "--quiet", str(sonnx_ort.models.path("digits"))]
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps([*sys.modules]), gc.get_freeze_count() > 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def of_a_check() -> str:
+    return run_python(CHECK, fresh=True).stdout
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sympy", "torch", "flint", "onnxruntime_extensions"),
+        *("onnx.reference", "rich"),
+        *("sonnx_ort.oracle", "sonnx_ort.certificates", "sonnx_ort.runtime.session"),
+        *("sonnx_ort.reporting.explanation", "sonnx_ort.reporting.html_report"),
+    ],
+)
+def test_check_does_not_import_what_takes_long_and_what_it_does_not_need(
+    of_a_check: str, name: str
+) -> None:
+    assert '"sonnx_ort.pipeline"' in of_a_check
+    assert f'"{name}"' not in of_a_check
+
+
+def test_what_a_command_imports_is_not_searched_for_garbage_again(of_a_check: str) -> None:
+    assert of_a_check.endswith("True\n")
+
+
 REWRITE = """
 import sys
 import onnx.parser

@@ -4,6 +4,7 @@ Importing the analysis takes most of a second, which `--help` and `--version` do
 help lists short texts that stand here, and a test compares them with those of the subcommands.
 """
 
+import gc
 import os
 import sys
 import traceback
@@ -73,7 +74,12 @@ class _Deferred(TyperCommand):
 
 def load(name: str) -> Any:
     """Import a subcommand, as typer's command object."""
-    module = import_module(f"sonnx_ort.cli.{_FILES.get(name, name)}")
+    from sonnx_ort.loading.pauses import collector_paused
+
+    # What is imported stays, so looking through it for garbage again and again finds none.
+    with collector_paused():
+        module = import_module(f"sonnx_ort.cli.{_FILES.get(name, name)}")
+        gc.freeze()
     command = typer.main.get_group(module.app).commands[name]
     command.context_settings.update(CONTEXT)
     return command

@@ -12,9 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from typing import TYPE_CHECKING
 
 from sonnx_ort.cli.settings import is_folder
 from sonnx_ort.errors import SonnxError, printable
@@ -27,21 +25,31 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.progress import watched_by
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
+from sonnx_ort.reporting.terminal import may_be_terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DELAY = 2.0
 """The delay in seconds before the progress is shown."""
 
 
 @contextmanager
-def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
+def progress(total: int, console: "Console | None") -> Iterator[Callable[[str], None]]:
     """Show the progress of a loop, and of the work of each step, until the block ends.
+
+    Args:
+        total: The number of steps.
+        console: Where it is shown, if that is a terminal; None if nothing is shown.
 
     Yields:
         A function to call with the name of each step before it is done.
     """
-    if not console.is_interactive:
+    if console is None or not console.is_interactive:
         yield lambda _: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
     columns = (
         SpinnerColumn(),
         BarColumn(),
@@ -67,10 +75,19 @@ def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
         bar.stop()
 
 
+def error_console(*, quiet: bool) -> "Console | None":
+    """Standard error as a console; None if nothing is to be shown, or it is no terminal."""
+    if quiet or not may_be_terminal(sys.stderr):
+        return None
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
 @contextmanager
 def working_on(name: str, *, quiet: bool) -> Iterator[None]:
     """Show that one model is worked on until the block ends, if it takes long."""
-    with progress(1, Console(stderr=True, quiet=quiet)) as step:
+    with progress(1, error_console(quiet=quiet)) as step:
         step(name)
         yield
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from sonnx_ort.cli.batch import (
     STANDARD_INPUT,
     ModelToCheck,
     check_models,
+    error_console,
     find_models,
     progress,
     with_waivers,
@@ -138,7 +138,7 @@ def check(
     wanted = [_to_check(name, options, context.obj) for name in names]
     waived = read_waivers(waivers) if waivers else ()
     _refuse_models(report, annotate, names)
-    with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
+    with progress(len(names), error_console(quiet=quiet)) as step:
         drawn = report_format is ReportFormat.HTML
         checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
     done = Check(checked, fail_on, names == models and len(names) == 1, given)

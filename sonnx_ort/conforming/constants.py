@@ -28,7 +28,6 @@ import onnx
 import onnx_ir as ir
 from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
-from onnx.reference import ReferenceEvaluator
 
 from sonnx_ort.conforming.change import (
     MOST_ELEMENTS,
@@ -215,6 +214,8 @@ def _elements(value: ir.Value, facts: Facts, version: int) -> Array | None:
 
 def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
     """What a node gives, by ONNX's own implementation; None if that fails."""
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 - takes long to import
+
     inputs = [
         ir.val(f"x{number}", ir.DataType.from_numpy(operand.dtype), operand.shape)
         for number, operand in enumerate(operands)

@@ -2,10 +2,10 @@
 
 import dataclasses
 import enum
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.errors import SonnxError, did_you_mean, to_json
@@ -39,12 +39,22 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
     requested = names.split(",") if isinstance(names, str) else names
     chosen: set[str] = set()
     for name in (str(name).strip() for name in requested):
-        prefix = f"{name}.".lower()
-        found = {rule for rule in RULES if f"{rule}.".lower().startswith(prefix)}
-        if not found:
+        found = _rules_by_beginning().get(name.lower())
+        if found is None:
             raise SonnxError(f"there is no rule '{name}'{_available_rules(name)}")
         chosen |= found
     return frozenset(chosen)
+
+
+@cache
+def _rules_by_beginning() -> Mapping[str, frozenset[str]]:
+    """The ids of rules that begin with each beginning of one up to a dot, in small letters."""
+    found = defaultdict[str, set[str]](set)
+    for rule in RULES:
+        parts = rule.lower().split(".")
+        for length in range(1, len(parts) + 1):
+            found[".".join(parts[:length])].add(rule)
+    return {beginning: frozenset(rules) for beginning, rules in found.items()}
 
 
 class RulesOf(enum.StrEnum):

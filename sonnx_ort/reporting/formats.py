@@ -18,8 +18,6 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-from sonnx_ort.reporting.explanation import explain
-from sonnx_ort.reporting.html_report import html_page
 from sonnx_ort.reporting.text_report import overviews
 from sonnx_ort.reporting.verdict import causes, counted
 from sonnx_ort.reporting.viewers import overlay
@@ -130,6 +128,8 @@ def _driver(check: Check, described: list[Rule]) -> Json:
 
 
 def _rule(rule: Rule, level: str) -> Json:
+    from sonnx_ort.reporting.explanation import explain  # noqa: PLC0415 - texts of one format
+
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.sentence},
@@ -366,12 +366,18 @@ class ReportFormat(enum.StrEnum):
     OVERLAY = "overlay"
 
 
+def _html(check: Check) -> str:
+    from sonnx_ort.reporting.html_report import html_page  # noqa: PLC0415 - needs the texts, too
+
+    return html_page(check)
+
+
 WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = {
     ReportFormat.TEXT: overviews,
     ReportFormat.JSON: json_report,
     ReportFormat.SARIF: sarif_report,
     ReportFormat.JUNIT: junit_report,
-    ReportFormat.HTML: html_page,
+    ReportFormat.HTML: _html,
     ReportFormat.GITHUB: github_report,
     ReportFormat.OVERLAY: overlay,
 }

@@ -1,6 +1,7 @@
 """Lines for a terminal: their width and their colours."""
 
 import enum
+import os
 import re
 import shutil
 import sys
@@ -8,10 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-from rich.color import ColorSystem
-from rich.console import Console
-from rich.style import Style
+from typing import TextIO
 
 from sonnx_ort.errors import printable
 
@@ -65,12 +63,29 @@ def paint_of(*, coloured: bool) -> Paint:
 
 
 def _in_colour(line: str, colour: Colour) -> str:
+    from rich.color import ColorSystem
+    from rich.style import Style
+
     style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
     return style.render(printable(line), color_system=ColorSystem.STANDARD)
 
 
+_ASKED_FOR = frozenset({"FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"})
+"""The variables by which rich takes any stream for a terminal."""
+
+
+def may_be_terminal(stream: TextIO | None) -> bool:
+    """Whether rich, which takes long to import, has to be asked if a stream is a terminal."""
+    asked_for = not _ASKED_FOR.isdisjoint(os.environ)
+    return asked_for or (stream is not None and not stream.closed and stream.isatty())
+
+
 def colours_wanted() -> bool:
     """Whether standard output is a terminal that shows colours, and colours are not disabled."""
+    if not may_be_terminal(sys.stdout):
+        return False
+    from rich.console import Console
+
     console = Console()
     return console.color_system is not None and not console.no_color
 

@@ -185,6 +185,12 @@ def test_colours_are_for_terminals_that_want_them(
     assert ("\x1b" in text) == coloured
 
 
+def test_colours_can_be_asked_for_where_there_is_no_terminal(folder: Path) -> None:
+    del folder
+    done = _process("check", "broken.onnx", FORCE_COLOR="1", TERM="xterm", NO_COLOR="")
+    assert b"\x1b[1;31mbroken.onnx: violated" in done.stdout
+
+
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 65536)
