@@ -34,6 +34,8 @@ sys.modules["sonnx_ort"] = package
 import sonnx_ort.checker
 """
 
+_LIMITED = f"{_ALONE}import sonnx_ort.checker.contracts, sonnx_ort.checker.premises\n"
+
 _CHECK = """
 import json, sys
 import sonnx_ort.loading.canonical
@@ -42,7 +44,8 @@ import sonnx_ort.obligations.examination
 
 LOADED: Mapping[str, str] = {
     "a certificate of one model": _ALONE,
-    "a certificate of an enforced model": f"{_ALONE}import sonnx_ort.checker.enforcement\n",
+    "a certificate under a contract": _LIMITED,
+    "a certificate of an enforced model": f"{_LIMITED}import sonnx_ort.checker.enforcement\n",
     "a check that is proved": _CHECK,
 }
 """What loads the files, by what is proved there."""

@@ -17,7 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
-from sonnx_ort.checker.obligations import conclude, is_of_contract
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
@@ -25,7 +25,8 @@ from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.contract import contract_document
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.graph import is_of_contract
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.progress import following
 from sonnx_ort.terms.operand import Operand

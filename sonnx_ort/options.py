@@ -17,9 +17,10 @@ from sonnx_ort.profile.catalog import (
     WHOLE_PROFILE,
 )
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
-from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
+from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Edition, EditionChoice
 from sonnx_ort.remedies import Advice, Option
 
 DEFAULT: Final = "default"

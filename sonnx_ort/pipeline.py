@@ -60,7 +60,7 @@ from sonnx_ort.obligations.waiving import (
 )
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.written import Written, where_written
 
 if TYPE_CHECKING:

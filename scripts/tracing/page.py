@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.contract_rules import CONTRACT
+from sonnx_ort.profile.graph import CONTRACT
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import TEXTS, Standing
 from tracing.entries import Document, Entry, all_entries, own_rules, requirement

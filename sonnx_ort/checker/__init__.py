@@ -17,8 +17,12 @@ the schemas of onnx. What it does not know it rejects.
     graphs           the graphs of a file and their nodes
     reading          a model, strictly: what can be read in two ways is rejected
     model            what is established of a model by the engine of the kernel
-    premises         what a contract demands of values, and what a model was conformed for
     obligations      what the rules of the profile say of nodes and values, from what is established
+
+and, loaded for certificates under contracts alone:
+
+    contracts        what follows of a model within a contract, and what its rules say of values
+    premises         what a contract presumes of a model, and what a model was conformed for
 
 and, loaded for certificates of enforced models alone:
 

@@ -35,13 +35,11 @@ from typing import Any
 
 import onnx
 
-from sonnx_ort.checker.model import established
+from sonnx_ort.checker.model import Model, established
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.checker.premises import require_premises
 from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
-from sonnx_ort.profile.contract import contract_document, contract_of
 
 FORMAT = "sonnx_ort.certificate/3"
 
@@ -114,6 +112,9 @@ def _is_entry(value: object) -> bool:
 
 
 def _is_contract(value: Any) -> bool:
+    # Only a certificate under a contract rests on what reads contracts.
+    from sonnx_ort.profile.contract import contract_document, contract_of  # noqa: PLC0415
+
     try:
         contract = contract_of(value)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -173,9 +174,7 @@ def check(
     wanted = "enforced" in certificate
     require(wanted or enforced is None, "it is no certificate of an enforced model")
     require(enforced is not None or not wanted, "the enforced model is missing")
-    contract = contract_of(certificate.get("contract", []))
-    model = established(proto, contract, watch)
-    require_premises(proto, contract)
+    model = _established(proto, certificate.get("contract", ()), watch)
     for output, rule in certificate["obligations"]:
         conclude(model, output, rule)
     models = [model]
@@ -190,6 +189,19 @@ def check(
         _require_optimizers(certificate.get("optimizers"))
         off = "; the optimizers that it names must be off"
     return _sentence(certificate) + off
+
+
+def _established(proto: onnx.ModelProto, contract: Sequence[Any], watch: Watch) -> Model:
+    """What follows of a model within a contract, which has all that it was conformed for."""
+    if not contract and not proto.metadata_props:
+        return established(proto, watch=watch)
+    from sonnx_ort.checker.premises import require_premises  # noqa: PLC0415
+    from sonnx_ort.profile.contract import contract_of  # noqa: PLC0415
+
+    read = contract_of(contract)
+    model = established(proto, read, watch)
+    require_premises(proto, read)
+    return model
 
 
 def _sentence(certificate: Mapping[str, Any]) -> str:

@@ -13,18 +13,11 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model, established
-from sonnx_ort.checker.obligations import (
-    demand_on,
-    is_of_contract,
-    is_of_value,
-    obligations_of_contract,
-    rules_of,
-    values_to_be_finite,
-)
+from sonnx_ort.checker.obligations import is_of_value, rules_of, values_to_be_finite
 from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.kernel.deriving import Watch
 from sonnx_ort.kernel.sizes import Rejected, require
-from sonnx_ort.profile.graph import FINITE
+from sonnx_ort.profile.graph import FINITE, is_of_contract
 from sonnx_ort.profile.options import Edition
 
 
@@ -78,7 +71,7 @@ def _require_contract(model: Model, beside: Enforced, certificate: Mapping[str, 
         if is_of_contract(rule):
             require_value_guarded(model, beside, output, rule)
     held = {tuple(entry) for name in LISTS[:2] for entry in certificate[name]}
-    for value, rule in obligations_of_contract(model):
+    for value, rule in model.obligations_of_contract():
         require((value, rule) in held, f"nothing holds {rule} of '{value}'")
 
 
@@ -90,7 +83,7 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
         for output, rule in certificate[name]:
             if is_of_value(rule):
                 # Without a contract no rule of contracts binds a value.
-                demand_on(model, output, rule)
+                model.demanded(output, rule)
                 require((output, rule) not in of_values, f"{rule} of '{output}' is named twice")
                 of_values.add((output, rule))
                 continue

@@ -13,14 +13,14 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
 from sonnx_ort.checker.graphs import Node
 from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.obligations import Established, bound_rule, demand_on, is_of_value, rules_of
+from sonnx_ort.checker.obligations import Established, bound_rule, is_of_value, rules_of
 from sonnx_ort.guards.catalog import breach, deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.guards.smallest_element import settling_flag
 from sonnx_ort.kernel.sizes import Rejected, require
-from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operators import OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import Rule, Status, Subject
@@ -159,7 +159,7 @@ def require_value_guarded(model: Model, enforced: Enforced, value: str, rule: st
     Raises:
         Rejected: The value is read without a guard, or a run may leave the guard out.
     """
-    requirement, names = demand_on(model, value, rule)
+    requirement, names = model.demanded(value, rule)
     trees = [("value", name) for name in names]
     known = _known_in_front(model, names, requirement)
     flag = breach(Expressions(model.version), requirement, trees, known)

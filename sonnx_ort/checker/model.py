@@ -1,25 +1,26 @@
-"""What follows from a model: the types, shapes, elements and numbers of its values.
+"""What follows from a model: the types, shapes, elements and numbers of its values."""
 
-With a contract it holds in every run in which each value that it names keeps it: after the guard
-that enforces it.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import onnx
 from onnx import TensorProto
 
 from sonnx_ort.checker.graphs import Definitions, Node, type_name, with_unique_names
-from sonnx_ort.checker.premises import demands_on_shapes, require_contract
 from sonnx_ort.checker.reading import OWN_DOMAIN, strict
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.deriving import Watch, all_derived
 from sonnx_ort.kernel.iterations import Changing
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Symbolic, require
 from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
-from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
+from sonnx_ort.profile.graph import FINITE, finite_elements
+from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.terms.operand import Operand
+
+if TYPE_CHECKING:
+    from sonnx_ort.profile.contract import Contract
+    from sonnx_ort.profile.contract_rules import OnSizes
 
 
 def type_of(node: Node, index: int) -> str:
@@ -57,23 +58,13 @@ class _Typed:
 
 
 class Model(Definitions):
-    """A model, and what is established of it.
+    """A model, and what is established of it."""
 
-    Attributes:
-        contract: What its values may be.
-        demands: What the contract demands of the shapes of inputs, by their names.
-    """
-
-    def __init__(
-        self,
-        model: onnx.ModelProto,
-        contract: Contract = NO_CONTRACT,
-        changing: Changing = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, model: onnx.ModelProto, changing: Changing = MappingProxyType({})) -> None:
         """Nothing is established; of states of Loops that may change, nothing is assumed.
 
         Raises:
-            Rejected: The file can be read in two ways, or the contract is of other values.
+            Rejected: The file can be read in two ways.
         """
         self.proto, self.names = with_unique_names(strict(model))
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
@@ -82,9 +73,6 @@ class Model(Definitions):
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
                 self._symbols.setdefault(size.dim_param, (given.name, axis))
-        self.contract = contract
-        require_contract(self.proto.graph, contract)
-        self.demands = demands_on_shapes(self.proto.graph, contract)
 
     def _is_own(self, node: kernel.Node) -> bool:
         """Whether a node is a Broadcast, which is no operator of ONNX."""
@@ -121,29 +109,16 @@ class Model(Definitions):
         return self._broadcast(node) if node.domain else super()._shapes_of(node)
 
     def _declared_sizes(self, value: str) -> PartialSizes:
-        """What is declared of the shape of an input, or what a contract demands of it."""
-        dims = self._inputs[value].type.tensor_type.shape.dim
-        declared = tuple(self._declared(value, axis, size) for axis, size in enumerate(dims))
-        demand = self.demands.get(value)
-        if demand is not None:
-            # Without its guard a size that is not declared is open, and so is a rank.
-            self._keep_unguarded("shape", value, self._named(declared) if declared else None)
-            own = declared or (None,) * len(demand.axes)
-            pairs = zip(demand.axes, own, strict=True)
-            return tuple(self._demanded(axis, size) for axis, size in pairs)
+        """What is declared of the shape of an input."""
+        declared = self._declared_axes(value)
         # ONNX Runtime accepts every shape for an input that is declared as a scalar.
-        require(dims, "its rank is not declared, or it is declared as a scalar")
+        require(declared, "its rank is not declared, or it is declared as a scalar")
         return declared
 
-    def _demanded(self, axis: Axis, declared: Size | None) -> Size | None:
-        """The size of an axis after the guard of a contract; a declared number stays."""
-        if isinstance(declared, int):
-            return declared
-        if isinstance(axis, SizeContract):
-            return axis.size
-        # A name of the contract is the size of the axes alone that the contract gives it.
-        named = isinstance(declared, Symbolic) and declared.names & self.contract.size_names
-        return axis if isinstance(axis, int) else None if named else declared
+    def _declared_axes(self, value: str) -> PartialSizes:
+        """The declared sizes of an input; none if it is of any rank."""
+        dims = self._inputs[value].type.tensor_type.shape.dim
+        return tuple(self._declared(value, axis, size) for axis, size in enumerate(dims))
 
     def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
         """A declared size. ONNX Runtime does not hold axes to be alike that share a name."""
@@ -154,12 +129,34 @@ class Model(Definitions):
         return Symbolic.named(name) if own else None
 
     def _is_limited(self, value: str) -> bool:
-        return self.contract.of(value) is not None
+        del value
+        return False
 
     def _narrowed(self, value: str, before: Any) -> Any:
-        return self.contract.narrowed(
-            value, self.known("type", value), before, self.known_or_none("shape", value)
-        )
+        del before
+        raise Rejected(f"no contract limits '{value}'")
+
+    def obligations_of_contract(self) -> Iterator[list[str]]:
+        """The obligations that a contract makes: each a value, and the id of a rule."""
+        return iter(())
+
+    def demanded(self, value: str, rule: str) -> "tuple[OnElements | OnSizes, list[str]]":
+        """What a rule demands of a value, and the values that decide it.
+
+        Raises:
+            Rejected: The rule does not bind the value.
+        """
+        require(rule == FINITE.id, "the rule does not bind the value")
+        return finite_elements(value), [value]
+
+    def in_front(self, value: str, requirement: "OnElements | OnSizes") -> Operand:
+        """What is known of a value without its own guard, as far as a requirement asks for it.
+
+        Raises:
+            Rejected: Nothing is.
+        """
+        del requirement
+        raise Rejected(f"no contract limits '{value}'")
 
     def node(self, output: str) -> Node:
         """The node that has this output."""
@@ -168,16 +165,21 @@ class Model(Definitions):
 
 
 def established(
-    proto: onnx.ModelProto, contract: Contract = NO_CONTRACT, watch: Watch = iter
+    proto: onnx.ModelProto, contract: "Contract | None" = None, watch: Watch = iter
 ) -> Model:
     """A model of which all is established that follows.
 
     Args:
         proto: The model.
-        contract: What its values may be.
+        contract: What its values may be; None if nothing is said of them.
         watch: Is given the nodes of the main graph.
 
     Raises:
         Rejected: The file can be read in two ways, or the contract is of other values.
     """
-    return all_derived(lambda changing: Model(proto, contract, changing), watch)
+    if not contract:
+        return all_derived(lambda changing: Model(proto, changing), watch)
+    # A certificate without a contract rests on nothing that reads contracts.
+    from sonnx_ort.checker.contracts import Limited  # noqa: PLC0415
+
+    return all_derived(lambda changing: Limited(proto, contract, changing), watch)

@@ -2,10 +2,6 @@
 
 The rules are those of `sonnx_ort.profile`. What a rule reads of an operand is looked up when it
 reads it, so that it is known whether an obligation rests on floats that a kernel computes.
-
-What a contract demands of a value is a premise of what is derived after it. In a certificate with
-an enforced model it is an obligation as well, which follows from the contract of other values, or
-is held by a guard wherever the value is read.
 """
 
 import functools
@@ -21,21 +17,11 @@ from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.kernel.ranges import Interval, Range
 from sonnx_ort.kernel.sizes import Bounds, Rejected, require
-from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import ValueContract
-from sonnx_ort.profile.contract_rules import (
-    CONTRACT,
-    WITHIN_SIZES,
-    OnSizes,
-    ShapeDemand,
-    contract_requirement,
-    contract_rule,
-)
-from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
+from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, is_of_contract
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.profile.operators import OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, InfinityForZeroDivisor
-from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, dimensions
 
@@ -238,23 +224,9 @@ def conclude_of_node(node: Node, identifier: str) -> None:
             node.model.require_claimed(result, node.undisputed_shape())
 
 
-def is_of_contract(rule: str) -> bool:
-    """Whether a rule is one of contracts."""
-    return rule.startswith(f"{CONTRACT}.")
-
-
 def is_of_value(rule: str) -> bool:
     """Whether a rule binds values, and not nodes."""
     return rule == FINITE.id or is_of_contract(rule)
-
-
-def obligations_of_contract(model: Model) -> Iterator[list[str]]:
-    """The obligations that the contract of a model makes: each a value, and the id of a rule."""
-    for name in model.demands:
-        yield [name, WITHIN_SIZES.id]
-    for entry in model.contract.values:
-        for demand in entry.demands:
-            yield [entry.value, contract_rule(demand).id]
 
 
 def values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
@@ -280,54 +252,22 @@ def values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
             yield name
 
 
-def demand_on(model: Model, value: str, rule: str) -> tuple[OnElements | OnSizes, list[str]]:
-    """What a rule demands of a value, and the values that decide it.
-
-    Raises:
-        Rejected: The rule does not bind the value.
-    """
-    if rule == FINITE.id:
-        return finite_elements(value), [value]
-    stated, sizes = model.contract.of(value), model.demands.get(value)
-    entries: list[ValueContract | ShapeDemand] = [*(stated.demands if stated else ())]
-    entries += [] if sizes is None else [sizes]
-    entry = next((each for each in entries if contract_rule(each).id == rule), None)
-    if entry is None:
-        raise Rejected("the rule does not bind the value")
-    names = [*entry.operands] if isinstance(entry, ShapeDemand) else [value]
-    return contract_requirement(entry), names
-
-
 def _conclude_value(model: Model, value: str, rule: str) -> None:
     """Conclude an obligation of a value.
 
     Raises:
         Rejected: It does not follow, or only from itself.
     """
-    requirement, names = demand_on(model, value, rule)
+    requirement, names = model.demanded(value, rule)
     if rule == FINITE.id:
         established = Established(value, value, model)
         judgement, unknown = requirement.judge([established]), established.unknown.get("range")
     else:
-        operands = [_unguarded(model, name, requirement) for name in names]
-        judgement, unknown = requirement.judge(operands), None
+        judgement = requirement.judge([model.in_front(name, requirement) for name in names])
+        unknown = None
     if judgement.status is not Status.PROVED:
         why = f" ({unknown})" if unknown else ""
         raise Rejected(f"it is not proved: {judgement.evidence}{why}")
-
-
-def _unguarded(model: Model, name: str, requirement: OnElements | OnSizes) -> Operand:
-    """What is known of a value without its own contract."""
-    if isinstance(requirement, OnSizes):
-        shape = model.unguarded("shape", name)
-        model.require_true_claims(name)
-        return Operand(name, name, "", shape=None if shape is None else dimensions(shape))
-    element_type = model.known("type", name)
-    if element_type in FLOATS:
-        interval = model.unguarded("interval", name)
-        known = None if interval is None else interval.whole
-        return Operand(name, name, "", element_type, range=known)
-    return Operand(name, name, "", element_type, bounds=model.unguarded("bounds", name))
 
 
 def conclude(model: Model, output: str, rule: str) -> None:

@@ -50,7 +50,8 @@ from sonnx_ort.loading.traversal import in_words, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.progress import followed
 from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs

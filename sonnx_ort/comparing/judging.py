@@ -29,8 +29,8 @@ from sonnx_ort.oracle.numbers import Indices
 from sonnx_ort.oracle.origins import PARTS
 from sonnx_ort.oracle.results import of_other_signs
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.operator import DOMAIN
-from sonnx_ort.profile.options import Demands
 
 _WORK = 1 << 17
 """How many operands are read at most for the audit of a result of which samples are taken."""

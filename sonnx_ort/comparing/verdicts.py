@@ -14,8 +14,9 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.origins import Origin, origins
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.layout import E1
-from sonnx_ort.profile.options import Broadcasting, Demands
+from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand
 

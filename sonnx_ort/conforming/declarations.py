@@ -13,9 +13,9 @@ from sonnx_ort.conforming.defaults import omitted_inputs, write_attributes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import optional_outputs, undefined_outputs
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE, UNREAD
 from sonnx_ort.profile.operator import DOMAIN
-from sonnx_ort.profile.options import Demands
 
 ALL = frozenset({GR2.id, GR4.id, IMPLICIT_SHAPE.id})
 """The rules on what stands in a file."""

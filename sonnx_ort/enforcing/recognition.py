@@ -27,10 +27,10 @@ from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.both_contracts import ContradictionError, DeclaredAxes, both
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import FALSE_CLAIM, FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
-from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status, Subject
 
 

@@ -38,7 +38,7 @@ from sonnx_ort.obligations.waiving import mark
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import certified_if_asked_for, examine, load
 from sonnx_ort.profile.contract import contract_to_json
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.demands import Demands
 
 
 def check_place_of_record(

@@ -8,7 +8,7 @@ it is, or form numbers as a rule says. The others are switched off there, by nam
     Conv(x, 1e18 * 1e25)     what ConvMulFusion makes of it: the product of the weights is infinite
 
 The names are those of ONNX Runtime 1.23 to 1.32. An optimizer that is in no group is not known to
-be harmless: what it makes of a graph is an error, unless `MADE` has it.
+be harmless: what it makes of a graph is an error, but for nodes that are known to be harmless.
 """
 
 import enum
@@ -147,50 +147,3 @@ MUST_BE_OFF = tuple(_OFF)
 
 MAY_ACT = tuple(sorted((*_KEEPS, *_FORMS)))
 """The optimizers that may act there."""
-
-_MICROSOFT, _BLOCKS = "com.microsoft", "com.microsoft.nchwc"
-_FUNCTIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
-
-ANY = frozenset[str]()
-"""A node may stand in the place of any operator."""
-
-MADE: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
-    {
-        ("", "Cast"): ANY,
-        ("", "Clip"): frozenset({"Relu"}),
-        ("", "DequantizeLinear"): frozenset({"DequantizeLinear", "Transpose"}),
-        ("", "Gather"): frozenset({"Concat", "Shape"}),
-        ("", "Gemm"): frozenset({"Add", "Sum", "Transpose", "MatMul"}),
-        ("", "Identity"): ANY,
-        ("", "QuantizeLinear"): frozenset({"Transpose"}),
-        ("", "Reshape"): frozenset({"Add", "MatMul", "Gemm", "Squeeze", "Unsqueeze", "Flatten"}),
-        ("", "Slice"): frozenset({"Gather"}),
-        ("", "SpaceToDepth"): frozenset({"Concat"}),
-        ("", "Split"): frozenset({"Gather", "Slice", "Squeeze"}),
-        ("", "Squeeze"): ANY,
-        ("", "Transpose"): ANY,
-        ("", "Unsqueeze"): ANY,
-        (_MICROSOFT, "FusedConv"): _FUNCTIONS | {"Add"},
-        (_MICROSOFT, "FusedGemm"): _FUNCTIONS,
-        (_MICROSOFT, "FusedMatMul"): frozenset({"MatMul", "Transpose"}),
-        **{
-            (_BLOCKS, name): ANY
-            for name in (
-                *("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"),
-                *("ReorderInput", "ReorderOutput", "Upsample"),
-            )
-        },
-    }
-)
-"""The nodes that optimizers which may act add to a graph, and in the place of which operators.
-
-A node is in the place of another one if it computes the value of that name.
-"""
-
-REMOVED = frozenset(
-    {
-        *("Cast", "Dropout", "Expand", "Identity", "Relu", "Reshape", "Slice", "Squeeze"),
-        *("Transpose", "Unsqueeze"),
-    }
-)
-"""Operators that optimizers which may act remove: the node before has the value then."""

@@ -246,11 +246,3 @@ def small_constant(value: ir.Value) -> npt.NDArray[Any] | None:
     """The elements of a constant; None if it is not constant or too large."""
     tensor = constant_tensor(value)
     return None if tensor is None or tensor.size > MAX_ELEMENTS else tensor.numpy()
-
-
-def constant_sizes(value: ir.Value) -> PartialSizes | None:
-    """The elements of a constant that may hold sizes."""
-    elements = small_constant(value)
-    if elements is None or elements.dtype not in ("int32", "int64") or elements.ndim > 1:
-        return None
-    return tuple(int(element) for element in elements.ravel())

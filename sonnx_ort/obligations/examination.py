@@ -28,9 +28,10 @@ from sonnx_ort.obligations.targets import (
 )
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import GR1, GRAPH
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.options import Broadcasting, Demands
+from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.progress import followed
 

@@ -18,8 +18,9 @@ from sonnx_ort.obligations.obligation import (
 )
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.contract import contract_document
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.source import Basis
 from sonnx_ort.remedies import joined

@@ -32,10 +32,10 @@ from sonnx_ort.profile.contract_rules import (
     contract_rule,
     shape_demands,
 )
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.element_type import FLOAT_TYPES, NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
-from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, Status

@@ -34,9 +34,6 @@ from sonnx_ort.terms.language import All, Compare, IsMultiple, Size, Tensor, Ter
 from sonnx_ort.terms.operand import Operand, Shape, first_index, format_index
 from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
-CONTRACT = "Contract"
-"""What the ids of these rules begin with, in place of an operator."""
-
 
 @dataclass(frozen=True, slots=True)
 class ShapeDemand:

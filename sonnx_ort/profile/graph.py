@@ -31,6 +31,14 @@ from sonnx_ort.terms.operand import Operand
 GRAPH = "Graph"
 """The name by which a caller asks for these rules, beside the names of operators."""
 
+CONTRACT = "Contract"
+"""What the ids of rules of contracts begin with, in place of an operator."""
+
+
+def is_of_contract(rule: str) -> bool:
+    """Whether the rule of an id is one of contracts."""
+    return rule.startswith(f"{CONTRACT}.")
+
 
 @dataclass(frozen=True, slots=True)
 class OfGraph(DecidedBeforeRuns):

@@ -1,10 +1,7 @@
-"""The configuration: edition, broadcasting and operators."""
+"""The editions of the profile, and how operands of different shapes are handled."""
 
 import enum
-from dataclasses import dataclass
 from typing import Literal
-
-from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 
 
 class Edition(enum.StrEnum):
@@ -33,20 +30,3 @@ class Broadcasting(enum.StrEnum):
 
 BroadcastChoice = Broadcasting | Literal["reject", "explicit"]
 """How operands of different shapes are handled, as a caller gives it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demands:
-    """The configuration of an analysis or a rewrite.
-
-    Attributes:
-        edition: The edition of the profile.
-        broadcasting: How operands of different shapes are handled.
-        operators: The operators that are enforced.
-        contract: What inputs and other values may be.
-    """
-
-    edition: Edition
-    broadcasting: Broadcasting
-    operators: frozenset[str]
-    contract: Contract = NO_CONTRACT

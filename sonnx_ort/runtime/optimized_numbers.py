@@ -2,22 +2,70 @@
 
 Where a proof rests on an interval, each node of the optimized graph has to be one of the enforced
 model, or one that an optimizer makes which may act (`sonnx_ort.kernel.optimizers`). Whatever else
-an optimizer made is an error, also of one that this version does not know.
+an optimizer made is an error, also of one that this version does not know. `MADE` and `REMOVED` say
+what those may change that may act.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import onnx_ir as ir
 from onnx import defs
 
-from sonnx_ort.kernel.optimizers import MADE, REMOVED
 from sonnx_ort.loading.traversal import every_node, in_words
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 Name = tuple[str, str]
 """A domain and an operator."""
+
+_MICROSOFT, _BLOCKS = "com.microsoft", "com.microsoft.nchwc"
+_FUNCTIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
+
+ANY = frozenset[str]()
+"""A node may stand in the place of any operator."""
+
+MADE: Mapping[Name, frozenset[str]] = MappingProxyType(
+    {
+        ("", "Cast"): ANY,
+        ("", "Clip"): frozenset({"Relu"}),
+        ("", "DequantizeLinear"): frozenset({"DequantizeLinear", "Transpose"}),
+        ("", "Gather"): frozenset({"Concat", "Shape"}),
+        ("", "Gemm"): frozenset({"Add", "Sum", "Transpose", "MatMul"}),
+        ("", "Identity"): ANY,
+        ("", "QuantizeLinear"): frozenset({"Transpose"}),
+        ("", "Reshape"): frozenset({"Add", "MatMul", "Gemm", "Squeeze", "Unsqueeze", "Flatten"}),
+        ("", "Slice"): frozenset({"Gather"}),
+        ("", "SpaceToDepth"): frozenset({"Concat"}),
+        ("", "Split"): frozenset({"Gather", "Slice", "Squeeze"}),
+        ("", "Squeeze"): ANY,
+        ("", "Transpose"): ANY,
+        ("", "Unsqueeze"): ANY,
+        (_MICROSOFT, "FusedConv"): _FUNCTIONS | {"Add"},
+        (_MICROSOFT, "FusedGemm"): _FUNCTIONS,
+        (_MICROSOFT, "FusedMatMul"): frozenset({"MatMul", "Transpose"}),
+        **{
+            (_BLOCKS, name): ANY
+            for name in (
+                *("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"),
+                *("ReorderInput", "ReorderOutput", "Upsample"),
+            )
+        },
+    }
+)
+"""The nodes that optimizers which may act add to a graph, and in the place of which operators.
+
+A node is in the place of another one if it computes the value of that name.
+"""
+
+REMOVED = frozenset(
+    {
+        *("Cast", "Dropout", "Expand", "Identity", "Relu", "Reshape", "Slice", "Squeeze"),
+        *("Transpose", "Unsqueeze"),
+    }
+)
+"""Operators that optimizers which may act remove: the node before has the value then."""
 
 
 def unknown_nodes(enforced: ir.Model, optimized: ir.Model) -> list[str]:

@@ -15,7 +15,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
-from sonnx_ort.checker import Malformed, Model, Rejected, check, established
+from sonnx_ort.checker import Malformed, Rejected, check, established
+from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.guards.guard import OLDEST_FORMAT
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
@@ -109,7 +110,7 @@ def test_name_of_the_contract_is_the_size_of_the_axes_that_it_names(
     """The declaration of y has the same name; the contract says that this axis may be any size."""
     proto = parse("(float[n] y, float[n] x) => (float[k] z) { z = Sub(x, y) }")
     shapes = (ShapeContract("y", axes), ShapeContract("x", ("n",)))
-    model = Model(proto, Contract(shapes=shapes, sizes=(SizeContract("n"),)))
+    model = Limited(proto, Contract(shapes=shapes, sizes=(SizeContract("n"),)))
     found = fact(model, "y", "shape")
     assert ["?" if str(size).startswith("?") else size for size in found] == expected
     assert fact(model, "x", "shape") == ["n"]
@@ -118,7 +119,7 @@ def test_name_of_the_contract_is_the_size_of_the_axes_that_it_names(
 @pytest.mark.parametrize("axis", [None, "n"])
 def test_declared_size_stays_where_a_contract_leaves_it_open(axis: str | None) -> None:
     proto = parse("(float[3] x) => (float[3] y) { y = Sub(x, x) }")
-    model = Model(proto, Contract(shapes=(ShapeContract("x", (axis,)),)))
+    model = Limited(proto, Contract(shapes=(ShapeContract("x", (axis,)),)))
     assert fact(model, "x", "shape") == [3]
 
 
@@ -133,7 +134,7 @@ def test_type_that_no_input_is_declared_with_is_rejected(
     """ONNX Runtime holds the declared type, and no other."""
     proto = parse("(float[n] x) => (float[n] z) { z = Neg(x) }")
     with pytest.raises(Rejected) as caught:
-        Model(proto, Contract(types=tuple(TypeContract(*each) for each in types)))
+        Limited(proto, Contract(types=tuple(TypeContract(*each) for each in types)))
     assert str(caught.value) == message
 
 
@@ -313,7 +314,7 @@ FOREIGN = {
 @pytest.mark.parametrize("reason", FOREIGN)
 def test_contract_that_no_file_can_have_is_rejected(reason: str) -> None:
     with pytest.raises(Rejected) as caught:
-        Model(parse(GRAPH), FOREIGN[reason])
+        Limited(parse(GRAPH), FOREIGN[reason])
     assert str(caught.value) == reason
 
 

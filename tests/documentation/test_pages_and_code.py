@@ -12,7 +12,7 @@ from sonnx_ort.conforming.bounds import Bound, Reference
 from sonnx_ort.conforming.decomposing import TEMPLATES
 from sonnx_ort.oracle.meaning import OPERATIONS
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.contract_rules import CONTRACT
+from sonnx_ort.profile.graph import CONTRACT
 from sonnx_ort.profile.rule import Subject
 from support.graphs import parse
 from support.pages import REPOSITORY

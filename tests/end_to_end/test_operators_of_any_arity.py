@@ -93,11 +93,11 @@ def made_up(copy: PackageCopy, **changes: str) -> None:
         entry = '        "Sub": by_ufunc(np.subtract),\n'
         computed = f'        "{name}": lambda *operands, edition: {own["arithmetic"]},\n'
         copy.replace("custom_ops/arithmetic.py", entry, computed + entry)
-        line = "from sonnx_ort.profile.contract_rules import CONTRACT_RULES\n"
+        line = "from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER\n"
         new = f"from sonnx_ort.profile.{file} import OPERATOR as {name.upper()}\n"
-        copy.replace("sonnx_ort/profile/catalog.py", line, new + line)
+        copy.replace("sonnx_ort/profile/operators.py", line, new + line)
     entries = "".join(f"    {name.upper()},\n" for name in MADE_UP)
-    copy.replace("sonnx_ort/profile/catalog.py", "    SUB,\n", f"    SUB,\n{entries}")
+    copy.replace("sonnx_ort/profile/operators.py", "    SUB,\n", f"    SUB,\n{entries}")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 from support.sessions import quiet

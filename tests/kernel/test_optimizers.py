@@ -2,7 +2,7 @@
 
 import itertools
 
-from sonnx_ort.kernel.optimizers import GROUPS, MADE, MAY_ACT, MUST_BE_OFF, REMOVED, Effect
+from sonnx_ort.kernel.optimizers import GROUPS, MAY_ACT, MUST_BE_OFF, Effect
 
 
 def test_each_optimizer_is_in_one_group():
@@ -21,14 +21,3 @@ def test_each_optimizer_that_forms_numbers_names_the_rule_that_knows_them():
 
 def test_what_must_be_off_may_not_act():
     assert set(MUST_BE_OFF).isdisjoint(MAY_ACT)
-
-
-def test_no_product_sum_or_normalization_is_said_to_be_removed():
-    """Whoever removes one has changed other numbers for it."""
-    assert REMOVED.isdisjoint({"Add", "BatchNormalization", "Conv", "Div", "MatMul", "Mul", "Sub"})
-
-
-def test_no_convolution_is_made_of_a_product_or_a_normalization():
-    made = [operators for (_, name), operators in MADE.items() if name == "FusedConv"]
-    assert made
-    assert all({"Mul", "BatchNormalization"}.isdisjoint(operators) for operators in made)

@@ -9,7 +9,6 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.kernel.sizes import equal_parts, is_within, reach, selected
-from sonnx_ort.knowledge.graph_node import constant_sizes
 from support.shape_rules import Dimensions, Holding, Operand, contents_of, integers, shapes_of
 
 Case = tuple[str, Sequence[Operand], dict[str, Any], Dimensions]
@@ -244,26 +243,6 @@ def test_sizes_are_followed_no_further_than_they_are_certain(
     operator: str, operands: Sequence[Operand]
 ) -> None:
     assert contents_of(operator, *operands) is None
-
-
-@pytest.mark.parametrize(
-    ("elements", "expected"),
-    [
-        (np.array(5), (5,)),
-        (np.array([5, -6], np.int32), (5, -6)),
-        (np.arange(64), tuple(range(64))),
-        (np.arange(65), None),
-        (np.array([[5]]), None),
-        (np.array([5], np.int16), None),
-        (np.array([5], np.uint64), None),
-        (np.array([5.0]), None),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_constants_of_few_integers_may_hold_sizes(
-    elements: np.ndarray, expected: Dimensions | None
-) -> None:
-    assert constant_sizes(ir.val(None, const_value=ir.tensor(elements))) == expected
 
 
 FAR = 2**63 - 1

@@ -12,7 +12,8 @@ from sonnx_ort.obligations.examination import coverage, examine_model
 from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.obligations.report import Report, choose_rules
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.text_report import text_report
 from support.checks import mixed
 from support.examined import examined as examine

@@ -11,7 +11,8 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import BroadcastPlan, ExaminedNode
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand, format_shape
 from support.examined import examined as examine

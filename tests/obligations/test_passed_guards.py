@@ -8,7 +8,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import Broadcasting, Edition
 from support.examined import examined as examine
 from support.graphs import parse
 

@@ -17,7 +17,8 @@ from sonnx_ort.obligations.obligation import waiver_of
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waiving import mark, still_violated, waive
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.formats import junit_report, sarif_report
 from sonnx_ort.reporting.text_report import text_report

@@ -23,7 +23,7 @@ from sonnx_ort.pipeline import (
     plan,
 )
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.rule import Subject
 from sonnx_ort.reporting import checked_models
 from sonnx_ort.reporting.checked_models import GraphOutline

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.kernel.elements import ELEMENT_RULES
+from sonnx_ort.kernel.elements import ELEMENT_RULES, HOLDING_SIZES
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode, Held, constant_sizes
+from sonnx_ort.knowledge.graph_node import GraphNode, Held
 
 Declared = tuple[int | str, ...]
 """A shape: numbers, and the names of open sizes."""
@@ -61,7 +61,7 @@ def known_inputs(
     """
     inputs = [_value(operand) for operand in operands]
     shapes: dict[ir.Value, Sizes] = {}
-    contents: dict[ir.Value, PartialSizes | None] = {}
+    contents: dict[ir.Value, PartialSizes] = {}
     for value, operand in zip(inputs, operands, strict=True):
         match operand:
             case tuple() if value is not None:
@@ -71,16 +71,13 @@ def known_inputs(
                 contents[value] = tuple(None if e is None else _size(e) for e in elements)
             case np.ndarray() if value is not None:
                 shapes[value] = operand.shape
-                contents[value] = constant_sizes(value)
+                if operand.dtype in HOLDING_SIZES and operand.ndim < 2:
+                    contents[value] = tuple(operand.ravel().tolist())
     results = [ir.val(None) for _ in range(outputs)]
     return GraphNode(
         ir.node(operator, inputs, attributes, outputs=results),
         SHAPE_RULES[operator].since[1] if version is None else version,
-        Held(
-            shapes,
-            {value: sizes for value, sizes in contents.items() if sizes is not None},
-            frozenset(shared),
-        ),
+        Held(shapes, contents, frozenset(shared)),
     )
 
 

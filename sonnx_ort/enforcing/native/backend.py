@@ -44,8 +44,8 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
-from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.element_type import TEXT, ElementType
+from sonnx_ort.profile.graph import CONTRACT
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.shapes import OnShapes

@@ -19,8 +19,9 @@ import sonnx_ort
 from sonnx_ort.checker import Model, Rejected, check, established, read_certificate
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
-from sonnx_ort.checker.obligations import conclude, demand_on, is_of_contract
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.profile.contract import contract_of
+from sonnx_ort.profile.graph import is_of_contract
 from support.derived import facts
 from support.examined import enforced_with_certificate
 from support.sessions import on_one_thread
@@ -211,7 +212,7 @@ def _require_contract(
 ) -> None:
     for value, rule in said:
         if is_of_contract(rule):
-            requirement, names = demand_on(model, value, rule)
+            requirement, names = model.demanded(value, rule)
             arrays = [results[name] for name in names]
             assert requirement.violation_of(names, arrays) is None, f"{rule} of {value} is broken"
 
