@@ -137,7 +137,7 @@ BREACHES = (
     "function",
     [
         pytest.param("attempt_in_sample", marks=pytest.mark.sample),
-        pytest.param("attempt", marks=pytest.mark.thorough),
+        pytest.param("attempt", marks=[pytest.mark.thorough, pytest.mark.weekly]),
     ],
 )
 def test_case_gives_the_bits_of_onnx_runtime_or_breaks_a_rule(function, tmp_path, monkeypatch):

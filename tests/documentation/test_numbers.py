@@ -165,8 +165,11 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     yield "CONTRIBUTING.md", f"six cases of each, or a tenth if a test has more than {6 * parts}"
     integration = (REPOSITORY / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
     (cases,) = re.findall(r"--cases +(\d+) --durations", integration)
-    graphs, splices, examples = re.findall(r"SONNX_ORT_[GSE]\w+=(\d+)", integration)
-    thorough = f"{cases} cases of each test or a tenth, {graphs} random graphs, {splices} splices"
+    graphs, splices, runs, examples = re.findall(r"SONNX_ORT_\w+=(\d+)", integration)
+    thorough = (
+        f"{cases} cases of each test or a tenth, {graphs} random graphs, {splices} splices, "
+        f"{runs} runs of each operator"
+    )
     yield "CONTRIBUTING.md", f"the long tests too, with {thorough} and {examples} examples"
     # What only concerns this run, such as its files, is not on the page.
     called = r"^[^#\n]*?(scripts/(?:\w+\.py|emulated\.sh).*)"

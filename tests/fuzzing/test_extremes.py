@@ -16,7 +16,9 @@ MANY = 4000
 
 
 @pytest.mark.parametrize(
-    "models", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)], ids=["few", "many"]
+    "models",
+    [FEW, pytest.param(MANY, marks=[pytest.mark.thorough, pytest.mark.weekly])],
+    ids=["few", "many"],
 )
 def test_extremes_end_in_a_result_or_an_error(models: int) -> None:
     command = [sys.executable, SCRIPTS / "campaigns.py", "extremes", "--count", str(models)]

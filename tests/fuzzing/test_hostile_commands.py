@@ -10,7 +10,9 @@ FEW, MANY = 6, 20
 
 
 @pytest.mark.parametrize(
-    "count", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)], ids=["few", "many"]
+    "count",
+    [FEW, pytest.param(MANY, marks=[pytest.mark.thorough, pytest.mark.weekly])],
+    ids=["few", "many"],
 )
 def test_hostile_files_end_in_a_result_or_a_sentence(count: int) -> None:
     command = [sys.executable, SCRIPTS / "campaigns.py", "commands", "--count", str(count)]

@@ -62,6 +62,7 @@ def test_record_of_other_sources_is_begun_anew(tmp_path: Path) -> None:
 
 @pytest.mark.starts_first
 @pytest.mark.thorough
+@pytest.mark.weekly
 def test_many_end_in_a_result_or_an_error(tmp_path: Path) -> None:
     record = fuzz(tmp_path / "record.json", MANY)
     assert record["faults"] == []

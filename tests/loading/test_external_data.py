@@ -140,7 +140,6 @@ def refusal(made: onnx.ModelProto) -> str:
 
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", [*ENTRIES, *FILES])
-@pytest.mark.sample
 def test_unusable_reference(name: str, where: str) -> None:
     entries, told = (ENTRIES | FILES)[name]
     assert refusal(model(referring(entries), where)) == f"tensor 'w': its external data {told}"

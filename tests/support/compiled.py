@@ -38,6 +38,8 @@ from support.sessions import quiet
 
 SOURCES = Path(__file__).resolve().parents[2] / "custom_ops/compiled"
 
+KERNELS = SOURCES / "kernels.cc"
+
 HEADER = Path(os.environ.get("ONNXRUNTIME_C_API", "/usr/include/onnxruntime/onnxruntime_c_api.h"))
 """ONNX Runtime's own header: that of libonnxruntime-dev, unless the variable names another."""
 
@@ -86,7 +88,7 @@ def compile_kernels(library: Path, *options: str, compiler: str = "g++") -> None
     Raises:
         CalledProcessError: The compiler refuses; its messages are the output.
     """
-    compile_cpp([compiler], SOURCES / "kernels.cc", library, "-shared", "-fPIC", *options)
+    compile_cpp([compiler], KERNELS, library, "-shared", "-fPIC", *options)
 
 
 def compile_cpp(compiler: Sequence[str], source: Path, made: Path, *options: str) -> None:

@@ -20,7 +20,6 @@ from sonnx_ort import ValueContract
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 
 INF = math.inf
-_WAYS = (INF, -INF)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.suite.applied import special_values
 from support.child import run_program, run_python
 from support.compiled import (
+    KERNELS,
     OPSET,
     RUNS,
     SOURCES,
@@ -81,12 +82,26 @@ def test_sanitizers_find_nothing(installed, tmp_path):
     assert found == installed
 
 
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"needs {name}"))
+    for name in ("g++", "clang++")
+]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_compiler_has_no_warning(compiler, installed, tmp_path):
-    if shutil.which(compiler) is None:
-        pytest.skip(f"needs {compiler}")
-    library = tmp_path / "warned.so"
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_compiler_has_no_warning_about_the_text(compiler, tmp_path):
+    """The sanitizers' build has those that g++ finds where it optimizes."""
+    compile_cpp([compiler], KERNELS, tmp_path / "none", "-fsyntax-only")
+
+
+@pytest.mark.thorough
+@pytest.mark.weekly
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_fastest_build_of_a_compiler_has_no_warning_and_the_same_results(
+    compiler, installed, tmp_path
+):
+    library = tmp_path / "fastest.so"
     compile_kernels(library, "-O3", compiler=compiler)
     assert digest(str(library)) == installed
 

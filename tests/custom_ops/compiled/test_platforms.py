@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.child import run_program
-from support.compiled import ARITHMETIC, RUNS, SOURCES, compile_cpp
-
-KERNELS = SOURCES / "kernels.cc"
+from support.compiled import ARITHMETIC, KERNELS, RUNS, compile_cpp
 
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
