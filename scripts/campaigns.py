@@ -1,6 +1,7 @@
 """Try at length what tests try a part of: `python3 scripts/campaigns.py CAMPAIGN`.
 
     mutants      faults in the package, each of which a test has to notice
+    matrix       faults in the package, by the folders of tests that notice them
     conditions   conditions that are always true or always false, likewise
     entries      faults in what entries of the traceability name, likewise
     pairs        Div and Sub of all pairs of 16-bit floats, by each backend
@@ -31,6 +32,7 @@ from environment import ROOT, exit_status, run_in_environment
 
 CAMPAIGNS = {
     "mutants": "mutate:run",
+    "matrix": "matrix:run",
     "conditions": "conditions:run",
     "entries": "try_entries:run",
     "pairs": "exhaustive:run",

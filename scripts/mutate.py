@@ -19,10 +19,10 @@ from typing import Any
 
 from ages import digest
 from environment import ROOT
-from mutation.calling import ENDLESS, LOG, SURVIVED, statuses
+from mutation.calling import ENDLESS, LOG, SURVIVED, Limits, statuses
 from mutation.functions import Functions
 from mutation.outcomes import Outcomes, Sample, python_files
-from mutation.rooms import TESTS, by_room, place_of, places
+from mutation.rooms import TESTS, by_room, mirrors, place_of, places
 from records import RECORDS, make_parser
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
@@ -65,7 +65,7 @@ def _try(
     new = drawn(modules, tried, seed)[: max(0, options.count - len(again))]
     tests = options.tests or TESTS.get(room, ("tests",))
     cases = ("--cases", str(options.cases)) if options.cases else ()
-    found = statuses("functions", again + new, tests, until, cases)
+    found = _found(again + new, tests, until, cases)
     if found is None:
         return False
     seeds[room] = seed
@@ -74,6 +74,25 @@ def _try(
         _add(outcomes, path, module, tried[path], results)
     outcomes.tell_sum(room, files)
     return True
+
+
+def _found(
+    mutants: Sequence[tuple[str, int]], tests: Sequence[str], until: float, cases: Sequence[str]
+) -> dict[tuple[str, int], int] | None:
+    """The status of each mutant that there was time for, as `statuses` gives it.
+
+    The tests that mirror its file are tried first, without those of the rest of the room.
+    """
+    own = {path: mirrors(path, tests) for path in dict.fromkeys(path for path, _ in mutants)}
+    first = [mutant for mutant in mutants if own[mutant[0]]]
+    limits = Limits(until, again=False)
+    of_files = list(dict.fromkeys(test for each in own.values() for test in each))
+    found = statuses("functions", first, of_files, limits, cases)
+    if found is None or time.monotonic() > until:
+        return found
+    left = [mutant for mutant in mutants if found.get(mutant, SURVIVED) == SURVIVED]
+    rest = statuses("functions", left, tests, Limits(until), cases)
+    return None if rest is None else found | rest
 
 
 def _known(path: str, outcomes: Outcomes) -> dict[str, list[int]]:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,30 @@ _LONGEST = 900
 """The seconds that the tests have with a mutant that is there from the beginning."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is tried.
+
+    Attributes:
+        until: When no further mutant is tried, as `time.monotonic` has it.
+        most: So many seconds of tests are run with a mutant, at most.
+        again: Whether those that act during imports alone are tried in a process of their own; no
+            status is given of them otherwise.
+    """
+
+    until: float = math.inf
+    most: float = math.inf
+    again: bool = True
+
+
+_ALL = Limits()
+
+
 def statuses(
     kind: str,
     mutants: Sequence[tuple[str, Any]],
     tests: Sequence[str],
-    until: float = math.inf,
+    limits: Limits = _ALL,
     options: Sequence[str] = (),
 ) -> dict[tuple[str, Any], int] | None:
     """The exit status of each mutant that there was time for; None if the tests fail without one.
@@ -49,7 +69,7 @@ def statuses(
         kind: What they are, as `mutation.kinds` names it.
         mutants: The mutants in the order in which they are tried, each with its file.
         tests: Files and folders of tests.
-        until: When no further one is tried, as `time.monotonic` has it.
+        limits: How much is tried.
         options: Options of pytest.
     """
     if not mutants:
@@ -62,12 +82,13 @@ def statuses(
             "kind": kind,
             "files": list(dict.fromkeys(path for path, _ in absolute)),
             "results": str(results),
-            "until": until,
+            "until": limits.until,
+            "most": limits.most,
         }
 
         def call(tried: Sequence[Any], *, alone: bool) -> int:
             trials.write_text(json.dumps(given | {"mutants": tried, "alone": alone}), "utf-8")
-            left = min(_LONGEST, until - time.monotonic()) if alone else None
+            left = min(_LONGEST, limits.until - time.monotonic()) if alone else None
             return _pytest([trials, *options, *tests], left)
 
         done = call(absolute, alone=False)
@@ -81,10 +102,10 @@ def statuses(
             one = json.loads(line)
             path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
             if one["again"]:
-                stopped = done or time.monotonic() > until
-                again = [[one["path"], one["mutant"]]]
-                status = _INTERRUPTED if stopped else call(again, alone=True)
-                status = _INTERRUPTED if time.monotonic() > until else status
+                stopped = done or not limits.again or time.monotonic() > limits.until
+                alone = [[one["path"], one["mutant"]]]
+                status = _INTERRUPTED if stopped else call(alone, alone=True)
+                status = _INTERRUPTED if time.monotonic() > limits.until else status
             if status != _INTERRUPTED:
                 found[path, one["mutant"]] = status
         return found

@@ -1,20 +1,26 @@
 """The functions of a module, and their mutants, as mutmut makes them.
 
-A mutant has another operator, comparison, number or text, an argument or a case of a `match` left
-out, or None in the place of a value. Functions are those of a module and of its classes, with what
+A mutant has another operator, comparison, number or text, an argument, a case of a `match` or a
+statement left out, or None in the place of a value. Statements are left out by this module, errors
+that are raised among them. Functions are those of a module and of its classes, with what
 is defined in them; what lies outside of them has no mutants.
 """
 
 import ast
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib.metadata import version
 from itertools import takewhile
+from pathlib import Path
 from types import CodeType
 from typing import cast
 
 import libcst
+from environment import ROOT
 from libcst.metadata import MetadataWrapper
 from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
@@ -22,6 +28,9 @@ from mutmut.mutation.pragma_handling import IgnoredCode
 
 _SAYS_NOTHING = re.compile(r"\bcast\(|\bzip\(|\bstrict=")
 """Lines whose mutants say nothing in a run: what all lengths are is asserted, not decided."""
+
+_MADE = ROOT / "build" / "mutants"
+"""Where mutants are that were made, by what they follow from."""
 
 REACHED = "__reached__"
 """The function that an instrumented module calls with the number of each function that it runs."""
@@ -59,7 +68,22 @@ class Functions:
         return ast.fix_missing_locations(tree)
 
     def mutant(self, number: int) -> "Mutant":
-        """One of the mutants."""
+        """One of the mutants, from a file if it was made before: that takes a hundredth as long."""
+        path = _MADE / self._key / f"{number}.json"
+        if path.is_file():
+            return Mutant(**json.loads(path.read_text("utf-8")))
+        made = self._mutant(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(made)), "utf-8")
+        return made
+
+    @cached_property
+    def _key(self) -> str:
+        """What the mutants follow from, as a digest."""
+        parts = (self.source, Path(__file__).read_text("utf-8"), version("mutmut"))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def _mutant(self, number: int) -> "Mutant":
         module, made = self._made
         # The stub of deep_replace does not say that a module stays one.
         changed = module.deep_replace(made[number].original_node, made[number].mutated_node)
@@ -79,14 +103,16 @@ class Functions:
         """The module as mutmut reads it, and what it changes in functions."""
         lines = self.source.splitlines()
         ignored = {number for number, line in enumerate(lines, 1) if _SAYS_NOTHING.search(line)}
-        visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), ignored))
+        operators = [*mutation_operators, (libcst.SimpleStatementLine, _left_out)]
+        visitor = _Visitor(operators, IgnoredCode(set(), set(), ignored))
         module = MetadataWrapper(libcst.parse_module(self.source)).visit(visitor)
         made = (
             _Mutation(each.original_node, each.mutated_node)
             for each in visitor.mutations
             if isinstance(each.contained_by_top_level_function, libcst.FunctionDef)
         )
-        return module, list(made)
+        # Those of mutmut have the first numbers.
+        return module, sorted(made, key=lambda each: each.mutated_node is _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +149,18 @@ def code_at(module: CodeType, line: int) -> CodeType:
 class _Mutation:
     original_node: libcst.CSTNode
     mutated_node: libcst.CSTNode
+
+
+_NOTHING = libcst.SimpleStatementLine([libcst.Pass()])
+
+
+def _left_out(statement: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+    """Nothing in the place of an error that is raised, of a call, or of what adds to a variable."""
+    match cast("libcst.SimpleStatementLine", statement).body:
+        case [libcst.Raise() | libcst.AugAssign() | libcst.Expr(value=libcst.Call())]:
+            yield _NOTHING
+        case _:
+            pass
 
 
 class _Visitor(MutationVisitor):

@@ -1,6 +1,7 @@
 """The rooms of the product, each with the tests that own what it promises."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 from environment import ROOT
@@ -72,6 +73,13 @@ def room_of(path: str) -> str:
     """The room that a file belongs to; nothing if it belongs to none."""
     rooms = (room for room in TESTS if f"{path}/".startswith(f"{place_of(room)}/"))
     return next(rooms, "")
+
+
+def mirrors(path: str, tests: Iterable[str]) -> list[str]:
+    """The files of tests whose names say that they are a file's: test_log*.py for log.py."""
+    folders = (ROOT / test for test in tests)
+    found = (file for folder in folders for file in folder.rglob(f"test_{Path(path).stem}*.py"))
+    return sorted(file.relative_to(ROOT).as_posix() for file in found)
 
 
 def by_room(paths: Iterable[str]) -> dict[str, list[str]]:

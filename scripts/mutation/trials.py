@@ -2,7 +2,8 @@
 
 The process has imported all modules, in which is noted what is reached. The first fork runs all
 tests and notes what each of them reaches, and for how long it runs. Then each mutant is put in, in
-a fork of its own, which runs the tests that reach it until one fails. Pythons that tests start are
+a fork of its own, which runs the tests that reach it until one fails, those first whose names say
+that they are the file's. Pythons that tests start are
 forks of this fork where support/forks.py makes them. What a module computes while it is imported
 keeps the original's value: such a mutant is tried again in a process of its own, in which it is
 there from the beginning.
@@ -18,6 +19,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -46,6 +48,7 @@ class Trials:
         mutants: Each with its file, in the order in which they are tried.
         results: The file that gets the results.
         until: When no mutant is tried any more, as `time.monotonic` has it.
+        most: So many seconds of tests are run with a mutant, at most.
         failed: The tests that have failed so far, the last one first.
     """
 
@@ -53,6 +56,7 @@ class Trials:
     mutants: list[tuple[str, Any]]
     results: Path
     until: float
+    most: float
     failed: list[str] = field(default_factory=list)
 
     def left(self, seconds: float) -> float:
@@ -77,6 +81,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         [(path, mutant) for path, mutant in given["mutants"]],
         Path(given["results"]),
         given["until"],
+        given["most"],
     )
     trials.kind.instrument()
     early_config.stash[_TRIALS] = trials
@@ -98,7 +103,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         if time.monotonic() > trials.until:
             break
         place = trials.kind.place(path, mutant)
-        items = _in_turn(session.items, seconds, reaching.get(str(place), []), trials.failed)
+        names = reaching.get(str(place), [])
+        items = _in_turn(session.items, seconds, names, trials.failed, f"test_{Path(path).stem}")
+        items = _within(items, seconds, trials.most)
         limit = _AT_LEAST + _TIMES * sum(seconds[item.nodeid] for item in items)
         status = _tried(session, trials, (path, mutant), items, trials.left(limit))
         if status == _BROKEN:
@@ -181,20 +188,34 @@ def _in_turn(
     seconds: dict[str, float],
     names: Iterable[str],
     failed: Sequence[str],
+    mirror: str,
 ) -> list[pytest.Item]:
-    """Those of some names: what has failed before, then modules in one piece, fast ones first."""
+    """Those of some names: the modules that mirror the file, then the others.
+
+    Of each what has failed before is first, then modules in one piece, fast ones first.
+    """
     wanted = set(names)
     chosen = {item.nodeid: item for item in items if item.nodeid in wanted}
-    first = [chosen.pop(name) for name in failed[:_AGAIN] if name in chosen]
+    again = {name: place for place, name in enumerate(failed[:_AGAIN])}
     modules = defaultdict(list)
     for name in chosen:
         modules[name.partition("::")[0]].append(seconds[name])
 
-    def place(name: str) -> tuple[float, str]:
+    def place(name: str) -> tuple[bool, int, float, str]:
         module = name.partition("::")[0]
-        return fmean(modules[module]), module
+        mirrors = Path(module).stem.startswith(mirror)
+        return not mirrors, again.get(name, _AGAIN), fmean(modules[module]), module
 
-    return first + [chosen[name] for name in sorted(chosen, key=place)]
+    return [chosen[name] for name in sorted(chosen, key=place)]
+
+
+def _within(
+    items: Sequence[pytest.Item], seconds: dict[str, float], most: float
+) -> list[pytest.Item]:
+    """The first of some tests, which take so many seconds; one at least."""
+    ends = accumulate(seconds[item.nodeid] for item in items)
+    fitting = sum(end <= most for end in ends)
+    return [*items[: max(fitting, 1)]]
 
 
 def _reach(

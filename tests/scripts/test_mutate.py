@@ -1,8 +1,11 @@
 """Campaign of mutants: what becomes of them, and what is recorded and listed of the package's."""
 
 import json
+import math
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ages import digest
@@ -14,11 +17,13 @@ from support.tiny_project import TinyProject
 pytest.importorskip("mutmut")
 
 import mutate
+from mutation import functions as functions_of_modules
+from mutation import trials
 from mutation.calling import statuses
 from mutation.functions import REACHED, Functions
 from mutation.outcomes import listed_in
 from mutation.rooms import TESTS as ROOMS
-from mutation.rooms import place_of, room_of
+from mutation.rooms import mirrors, place_of, room_of
 from mutation.shown import table
 
 LISTED = listed_in(mutate.EQUIVALENTS)
@@ -128,7 +133,7 @@ def second_run(project: TinyProject, first_run) -> tuple[int, str, dict]:
 @pytest.mark.thorough
 def test_survivors_alone_are_tried_again(second_run) -> None:
     _, told, _ = second_run
-    assert told.startswith("1 mutants with tests:\n")
+    assert told.startswith("1 mutants with tests/test_tiny.py:\n1 mutants with tests:\n")
 
 
 @pytest.mark.thorough
@@ -201,6 +206,77 @@ def test_mutant_has_the_text_of_the_module_with_one_change() -> None:
     assert made[3].code("m").co_name == "two"
 
 
+STATEMENTS = """\
+def one(a):
+    a += f(a)
+    if a:
+        raise E  # why
+    g()
+    b = g()
+"""
+
+
+def test_statements_are_left_out_behind_what_mutmut_changes() -> None:
+    functions = Functions(STATEMENTS)
+    names = [functions.mutant(number).name for number in range(functions.mutants)]
+    assert names[-3:] == [
+        "one: a += f(a) -> pass",
+        "one: raise E # why -> pass",
+        "one: g() -> pass",
+    ]
+    assert not [name for name in names[:-3] if name.endswith("-> pass")]
+
+
+def test_mutant_that_was_made_before_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(functions_of_modules, "_MADE", tmp_path)
+    made = Functions(SOURCE).mutant(3)
+    monkeypatch.delattr(Functions, "_mutant")
+    assert Functions(SOURCE).mutant(3) == made
+
+
+def test_tests_of_a_file_have_its_name() -> None:
+    path = "sonnx_ort/comparing/difference.py"
+    assert mirrors(path, ["tests/comparing"]) == ["tests/comparing/test_difference.py"]
+    assert mirrors("sonnx_ort/comparing/__init__.py", ["tests/comparing"]) == []
+
+
+class Item:
+    """A test, of which only the name matters."""
+
+    def __init__(self, nodeid: str) -> None:
+        """Name it."""
+        self.nodeid = nodeid
+
+
+SECONDS = {"t/test_a.py::x": 1.0, "t/test_a.py::y": 5.0, "t/test_b.py::x": 1.0, "t/test_m.py::x": 9}
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [
+        ([], ["t/test_m.py::x", "t/test_b.py::x", "t/test_a.py::x", "t/test_a.py::y"]),
+        (
+            ["t/test_a.py::y", "t/test_gone.py::x"],
+            ["t/test_m.py::x", "t/test_a.py::y", "t/test_b.py::x", "t/test_a.py::x"],
+        ),
+    ],
+)
+def test_what_mirrors_the_file_then_what_failed_then_what_is_fast_runs_first(
+    failed: list[str], expected: list[str]
+) -> None:
+    items: Any = [Item(name) for name in SECONDS]
+    made = trials._in_turn(items, SECONDS, SECONDS, failed, "test_m")
+    assert [item.nodeid for item in made] == expected
+
+
+@pytest.mark.parametrize(("most", "count"), [(0.5, 1), (5.9, 1), (6.0, 2), (9e9, 4)])
+def test_mutant_has_so_many_seconds_of_tests_and_one_test_at_least(most: float, count: int) -> None:
+    items: Any = [Item(name) for name in ("t/test_a.py::y", *SECONDS)][:4]
+    assert len(trials._within(items, SECONDS, most)) == count
+
+
 def test_seed_draws_the_same_mutants_and_another_one_others() -> None:
     modules = {"a.py": Functions(SOURCE), "b.py": Functions(SOURCE)}
     tried = {"a.py": {"killed": [0]}, "b.py": {"killed": []}}
@@ -237,6 +313,26 @@ def test_room_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_nothing_is_called_where_there_is_nothing_to_try() -> None:
     assert statuses("functions", [], ["tests/none"]) == {}
+
+
+def test_tests_of_the_files_are_tried_before_those_of_the_rest_of_the_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+
+    def answers(_: str, mutants: Sequence[tuple[str, int]], tests: Sequence[str], *__: Any) -> dict:
+        asked.append(([*mutants], [*tests]))
+        return dict(zip(mutants, (1, 0), strict=False))
+
+    monkeypatch.setattr(mutate, "statuses", answers)
+    mirrored, other = "sonnx_ort/comparing/difference.py", "sonnx_ort/comparing/judging.py"
+    mutants = [(other, 1), (mirrored, 1), (mirrored, 2)]
+    found = mutate._found(mutants, ["tests/comparing"], math.inf, ())
+    assert asked == [
+        ([(mirrored, 1), (mirrored, 2)], ["tests/comparing/test_difference.py"]),
+        ([(other, 1), (mirrored, 2)], ["tests/comparing"]),
+    ]
+    assert found == {(mirrored, 1): 1, (other, 1): 1, (mirrored, 2): 0}
 
 
 def test_every_room_is_tried_with_tests_that_are_there() -> None:
