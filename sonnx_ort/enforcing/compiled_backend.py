@@ -7,7 +7,8 @@ computes:
 
 It broadcasts by itself what a Broadcast in front of it would expand, also one of the model whose
 results nothing else reads. What has no compiled kernel is enforced as by the native backend, so a
-model is recognized in the same way.
+model is recognized in the same way. So is a node of floats whose shapes are proved: it stays, and
+ONNX Runtime fuses it and chooses layouts as ever.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,10 @@ from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.rule import Status, Subject
+
+_COMPUTED_ONCE = frozenset({ElementType.FLOAT, ElementType.DOUBLE})
+"""The types of floats that ONNX Runtime computes in themselves."""
 
 
 class CompiledBackend(NativeBackend):
@@ -47,6 +51,7 @@ class CompiledBackend(NativeBackend):
         super().__init__(model, enforcement)
         self._guards_by_kernel = enforcement.guards_by_kernel
         self._in_front: dict[ir.Node, ExaminedNode] = {}
+        self._staying: set[ir.Node] = set()
 
     @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
@@ -74,6 +79,11 @@ class CompiledBackend(NativeBackend):
             # An operator that reads a single element gives another result if its kernel expands it.
             if not compiled[reader].target.operator.single:
                 self._in_front[reader] = examined
+        # A kernel that broadcasts is faster than an Expand and a node that stays.
+        self._staying = {
+            node for node, each in compiled.items() if node not in self._in_front and _stays(each)
+        }
+        compiled = {node: n for node, n in compiled.items() if node not in self._staying}
         others = tuple(n for n in examination.nodes if n.target.node not in compiled)
         prepared = super().prepare(replace(examination, nodes=others))
         by_node = compiled | {n.target.node: n for n in prepared}
@@ -131,7 +141,7 @@ class CompiledBackend(NativeBackend):
         Raises:
             SonnxError: The node has no compiled kernel, and the native backend cannot enforce it.
         """
-        if not has_compiled_kernel(examined):
+        if examined.target.node in self._staying or not has_compiled_kernel(examined):
             super().enforce(examined)
             return
         node, in_front = examined.target.node, self._in_front.get(examined.target.node)
@@ -219,6 +229,30 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     if all(examined.foldable) and proved and not has_other_zeros(examined):
         return False
     return bool(in_run) or element_type in CARRIERS
+
+
+def _stays(examined: ExaminedNode) -> bool:
+    """Whether the standard operator stays, though there is a kernel, because nothing is lost.
+
+    All rules are proved and speak of shapes, and ONNX Runtime computes floats in their own type,
+    once, with the same bits. Kernels of integers check elements, and cost nothing; those of 16-bit
+    floats round.
+    """
+    in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
+    shapes_proved = all(
+        o.status is Status.PROVED and o.rule.requirement.subject is Subject.EQUAL_SHAPES
+        for o in in_run
+    )
+    target = examined.target
+    return (
+        shapes_proved
+        and examined.broadcast is None
+        and not _is_broadcast(examined)
+        and element_type_of(examined) in _COMPUTED_ONCE
+        and not has_other_zeros(examined)
+        and not target.further_attributes
+        and target.version >= target.operator.oldest_kernels
+    )
 
 
 def _only_reader(node: ir.Node) -> ir.Node | None:
