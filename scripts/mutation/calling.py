@@ -25,7 +25,9 @@ _PYTEST = (
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "mutation.trials", "--trials"),
 )
 _VARIABLES = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
+    # As support/forks.py has it, which otherwise makes no forks: Pythons that tests start would
+    # import everything, and a mutant would not be in them.
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT / "scripts")]),
     "PYTHONIOENCODING": "utf-8",
     "PYTHONHASHSEED": "0",
     "SONNX_ORT_EXAMPLES": "20",

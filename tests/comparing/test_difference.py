@@ -418,6 +418,14 @@ def test_error_of_more_than_256_units_is_a_difference(added, different) -> None:
     assert [mismatch.name for mismatch in found.mismatches] == different
 
 
+def test_error_is_judged_beside_the_largest_finite_value() -> None:
+    """As without the last element, whose result is NaN."""
+    nodes = INEXACT.replace("far", "more")
+    feeds = {"X": np.float32([0.1, -0.2, 0.3, 0.0, np.inf]) / 1024}
+    found = compare_stepwise(read(of_nodes(ORIGINAL)), read(of_nodes(nodes)), feeds, {"s"})
+    assert [mismatch.name for mismatch in found.mismatches] == ["s"]
+
+
 def test_difference_of_a_change_that_keeps_bits_is_found_behind_one_that_rounds() -> None:
     other = of_nodes(SAME)
     other.graph.node[-1].op_type = "Div"

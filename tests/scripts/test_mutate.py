@@ -11,14 +11,15 @@ import pytest
 from ages import digest
 from test_architecture import BELOW
 
+from support import forks
 from support.pages import REPOSITORY
 from support.tiny_project import TinyProject
 
 pytest.importorskip("mutmut")
 
 import mutate
+from mutation import calling, trials
 from mutation import functions as functions_of_modules
-from mutation import trials
 from mutation.calling import statuses
 from mutation.functions import REACHED, Functions
 from mutation.outcomes import listed_in
@@ -309,6 +310,11 @@ def test_room_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):
         mutate.run(["runtimes"])
     assert "there is no room, file or folder runtimes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", forks.VARIABLES)
+def test_pythons_that_tests_of_a_mutant_start_can_be_forks(name: str) -> None:
+    assert calling._VARIABLES[name] == forks.VARIABLES[name]
 
 
 def test_nothing_is_called_where_there_is_nothing_to_try() -> None:
