@@ -191,6 +191,7 @@ def test_each_command_says_what_is_next(name: str) -> None:
     ("rewrite b.onnx -o e.onnx --backend native",
      ("rewrite b.onnx -o b.enforced.onnx --record b.record.json --broadcast explicit --backend "
       "native")),
+    ("rewrite x.onnx -o e.onnx --edition preliminary --operators Div", "explain Div.R1"),
     ("run u.onnx --operators Abs,Graph --input x=y.npy",
      "conform u.onnx -o u.conforming.onnx --operators Abs,Graph --input x=y.npy"),
 ])  # fmt: skip
