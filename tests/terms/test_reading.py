@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from sonnx_ort.kernel.sizes import Bounds, Symbolic
 from sonnx_ort.profile.requirements.shapes import OnShapes, axis_of
 from sonnx_ort.profile.rule import VERSION, Judgement, Status, Subject, Violation
 from sonnx_ort.suite.examples import read
@@ -20,7 +21,8 @@ from sonnx_ort.terms.language import (
     Tensor,
     Term,
 )
-from sonnx_ort.terms.operand import Operand
+from sonnx_ort.terms.operand import OpenSize, Operand
+from sonnx_ort.terms.reading import Answer, Shapes
 from support.decisions import judged
 
 X, W = Tensor("X"), Tensor("W")
@@ -164,6 +166,45 @@ def test_what_is_known_decides(
 def test_run_decides(term: Term, shapes: Sequence[tuple[int, ...]], reason: str | None) -> None:
     found = of(term).violation([np.zeros(shape) for shape in shapes])
     assert found == (None if reason is None else Violation(reason))
+
+
+BOUNDED = [
+    (X.size(0) >= 4, True, "axis 0 of X (n, m) is 4 to 12"),
+    (X.size(0) <= 3, False, "axis 0 of X (n, m) is 4 to 12"),
+    (X.size(0) == 13, False, "axis 0 of X (n, m) is 4 to 12"),
+    (X.size(0) >= 5, None, "whether axis 0 of X (n, m) is at least 5 is unknown"),
+    (
+        X.size(1) >= 0,
+        True,
+        "axis 1 of X (n, m) is 0 to 9223372036854775807",
+    ),
+    (
+        X.size(0) >= W.rank,
+        True,
+        "axis 0 of X (n, m) is 4 to 12 and the rank of W (n,) is 1",
+    ),
+    (
+        3 * X.size(0) >= W.size(0),
+        True,
+        "3 times axis 0 of X (n, m) is 12 to 36 and axis 0 of W (n,) is 4 to 12",
+    ),
+    (
+        2 * X.size(0) >= W.size(0),
+        None,
+        "whether 2 times axis 0 of X (n, m) is at least axis 0 of W (n,) is unknown",
+    ),
+    (IsMultiple(X.size(0), 4), True, "axis 0 of X (n, m) is a multiple of 4"),
+    (IsMultiple(X.size(0), 8), None, "whether axis 0 of X (n, m) is a multiple of 8 is unknown"),
+]
+"""Terms of sizes of which bounds are known, and what these decide."""
+
+
+@pytest.mark.parametrize(("term", "holds", "words"), BOUNDED)
+def test_bounds_of_a_size_decide(term: Term, holds: bool | None, words: str) -> None:
+    size = Symbolic.named("n", Bounds(4, 12), 4)
+    assert isinstance(size, Symbolic)
+    shapes = Shapes({"X": (OpenSize(size), "m"), "W": (OpenSize(size),)}, lambda _, __: True)
+    assert shapes.answer(term) == Answer(holds, words)
 
 
 def test_operands_without_names_are_numbered_in_a_run() -> None:
