@@ -27,6 +27,7 @@ from sonnx_ort.guards.element_guards import (
     NUMBERS_UNDER_CROSSED_BOUNDS,
     REPRESENTABLE_QUOTIENT,
     elements_guard,
+    extremes_outside,
     lines_guard,
     not_within,
     outside,
@@ -434,18 +435,10 @@ def _by_extremes(
 ) -> Value:
     """Whether the smallest or the largest element is outside, or the sum is NaN.
 
-    Kernels may skip NaN in the extremes, but not in the sum. For an empty tensor they give 0, or
-    infinities that are beyond no limit.
+    Kernels may skip NaN in the extremes, but not in the sum.
     """
-    whole = {"keepdims": 0}
-    smallest = nodes.add("ReduceMin", [elements], "smallest", whole)
-    largest = nodes.add("ReduceMax", [elements], "largest", whole)
-    lower, upper = (nodes.constant(limit or 0, "limit", compared) for limit in limits)
-    flags = [
-        nodes.add("Less", [smallest, lower], "is_below"),
-        nodes.add("Greater", [largest, upper], "is_above"),
-    ]
+    flags = extremes_outside(nodes, elements, compared, [limit or 0 for limit in limits])
     if compared in FLOAT_TYPES:
-        total = nodes.add("ReduceSum", [elements], "total", whole)
+        total = nodes.add("ReduceSum", [elements], "total", {"keepdims": 0})
         flags.append(nodes.add("IsNaN", [total], "is_nan"))
     return nodes.together("Or", flags, "any_outside")

@@ -211,17 +211,39 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
 """No element of A is the smallest value where that of B is -1."""
 
 
+_INT32 = np.iinfo(np.int32)
+
+
 def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
-    """One pass over each operand."""
+    """The extremes of each operand in double, which holds both limits and what is next to them.
+
+    ONNX Runtime 1.31 takes extremes of int64 in int32.
+    """
     del node
-    found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
+    double, limits = ElementType.DOUBLE, (_INT32.min, _INT32.max)
+    found = []
+    for operand in operands:
+        wide = nodes.cast(operand, double, "as_double")
+        found.extend(extremes_outside(nodes, wide, double, limits))
     return Flag(nodes.together("Or", found, "some_beyond"), when_kept=False)
 
 
-def _beyond(nodes: GuardNodes, operand: Value) -> Value:
-    narrow = nodes.cast(operand, ElementType.INT32, "narrow")
-    again = nodes.cast(narrow, ElementType.INT64, "wide_again")
-    return nodes.negated(nodes.add("Equal", [operand, again], "fits"), "beyond")
+def extremes_outside(
+    nodes: GuardNodes, elements: Value, compared: ElementType, limits: Sequence[int | float]
+) -> list[Value]:
+    """Whether the smallest and the largest element are outside of limits, between which 0 is.
+
+    For an empty tensor kernels give 0, or infinities that are beyond no limit. Kernels may skip
+    NaN.
+    """
+    whole = {"keepdims": 0}
+    smallest = nodes.add("ReduceMin", [elements], "smallest", whole)
+    largest = nodes.add("ReduceMax", [elements], "largest", whole)
+    lower, upper = (nodes.constant(limit, "limit", compared) for limit in limits)
+    return [
+        nodes.add("Less", [smallest, lower], "is_below"),
+        nodes.add("Greater", [largest, upper], "is_above"),
+    ]
 
 
 WITHIN_INT32 = DecidingGuard(
@@ -231,9 +253,6 @@ WITHIN_INT32 = DecidingGuard(
 
 TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
 """Guards that take the place of those that terms make."""
-
-
-_INT32 = np.iinfo(np.int32)
 
 
 def _difference_is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
@@ -293,7 +312,10 @@ EXACT_POWER = DecidingGuard(
 
 
 def _number_under_crossed_bounds(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
-    """Compare the first elements of the bounds: those of another rank break another rule."""
+    """Compare the first elements of the bounds: those of another rank break another rule.
+
+    Elements are read only if the bounds are crossed.
+    """
     data, *bounds = operands
     line, first = nodes.constant([-1], "line"), nodes.constant([0], "first")
     zero = nodes.constant([0], "zero", node.computed_in)
@@ -314,8 +336,13 @@ def _number_under_crossed_bounds(nodes: GuardNodes, operands: Operands, node: Gu
         for bound in bounds
     ]
     crossed = nodes.add("Greater", compared, "is_crossed")
-    nan = any_true(nodes, nodes.add("IsNaN", [data], "is_nan"), "any_nan")
-    return Flag(nodes.add("And", [crossed, nan], "is_nan_under_crossed"), when_kept=False)
+    copies = nodes.cast(crossed, ElementType.INT64, "copies")
+    # Nothing is searched for NaN, or everything.
+    searched = nodes.add(
+        "Tile", [nodes.add("Reshape", [data, line], "in_line"), copies], "if_needed"
+    )
+    nan = any_true(nodes, nodes.add("IsNaN", [searched], "is_nan"), "any_nan")
+    return Flag(nan, when_kept=False)
 
 
 NUMBERS_UNDER_CROSSED_BOUNDS = DecidingGuard(

@@ -77,6 +77,8 @@ class Operator:
             of float16, so that a node without it cannot be computed in float; 0 if there is none.
         moves_elements: Whether it only moves elements, for which ONNX Runtime has kernels of all
             types.
+        copies_float16: Whether ONNX Runtime has a kernel of float16 that copies elements as they
+            are, so that nothing has to be computed in float.
         oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
         single: The operands for which ONNX Runtime computes other results for one element than for
             a tensor filled with it. After a Broadcast, the operator still reads the single
@@ -108,6 +110,7 @@ class Operator:
     rounds_once: bool = True
     float16_defaults: int = 0
     moves_elements: bool = False
+    copies_float16: bool = False
     oldest_kernels: int = 7
     single: tuple[str, ...] = ()
     irreplaceable: bool = False

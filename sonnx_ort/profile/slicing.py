@@ -61,6 +61,7 @@ SLICE = _slice.operator(
     versions=(1, 10, 11, 13),
     operand_types=dict.fromkeys(_INDICES, "int64"),
     rounds_once=True,
+    copies_float16=True,
     oldest_kernels=10,
     optional=_INDICES,
 )

@@ -257,14 +257,16 @@ def _carrier(target: Target, element_type: ElementType, *, signed: bool) -> Elem
 
     ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
     computes in float32. Rounding twice by way of float gives the same result, unless the kernel of
-    float16 takes a number of its type for an operand that is left out: it rounds by itself. Most of
-    what sets signs of zeros has no kernels for float16.
+    float16 takes a number of its type for an operand that is left out: it rounds by itself. Kernels
+    that copy elements of float16 read and give rounded ones. Most of what sets signs of zeros has
+    no kernels for float16.
     """
     operator = target.operator
     if operator.moves_elements:
         return None
     left_out = len(target.inputs) < len(operator.operands)
-    if element_type is ElementType.FLOAT16 and left_out and _has_float16_defaults(target):
+    as_it_is = operator.copies_float16 or (left_out and _has_float16_defaults(target))
+    if element_type is ElementType.FLOAT16 and as_it_is:
         return None
     if element_type is ElementType.BFLOAT16:
         return ElementType.FLOAT
