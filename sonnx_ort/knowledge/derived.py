@@ -12,9 +12,6 @@ from typing import Any, cast
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, Inspection
-from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.kernel.bounds import MOST_CONSTANTS
 from sonnx_ort.kernel.deriving import Engine, all_derived
 from sonnx_ort.kernel.elements import HOLDING_SIZES
@@ -73,23 +70,6 @@ def derived(
     made = all_derived(make)
     refuse_fatal_shapes(model, made.established("shape"), made.established("elements"))
     return made
-
-
-def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> bool:
-    """Whether a kernel reads a tensor, and gives its shape as elements."""
-    if not isinstance(custom, Inspection):
-        return node.op_type == _CHECKED
-    operator = custom.operator
-    if operator.repeated_operand is not None:
-        return False
-    return operator.checked_operands[0] not in operator.by_shape
-
-
-_KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
-"""The custom operators whose results have the shape of their first operand."""
-
-_CHECKED = CHECKED_ELEMENTS[0].name
-"""The custom operator whose result is the shape of its operand."""
 
 
 class Derived(Engine):
@@ -245,8 +225,12 @@ class Derived(Engine):
 
     def _shapes_of(self, node: Node) -> Sequence[PartialSizes | None]:
         if node.domain == DOMAIN:
-            broadcasts = node.op_type == BROADCAST.name
-            return self._broadcast(node) if broadcasts else self._enforced(node)
+            if node.op_type == BROADCAST.name:
+                return self._broadcast(node)
+            # No proof about a model that is not enforced rests on our kernels.
+            from sonnx_ort.knowledge.own_kernels import shapes_of_kernel
+
+            return shapes_of_kernel(node)
         operator = OPERATORS.get(node.op_type)
         if (
             operator is not None
@@ -257,32 +241,14 @@ class Derived(Engine):
             return [node.known_shape(0)]
         return super()._shapes_of(node)
 
-    def _enforced(self, node: Node) -> Sequence[PartialSizes | None]:
-        """The result, and its shape as a vector, in every run that continues."""
-        custom = _KERNELS.get(node.op_type)
-        if _gives_shape(cast(GraphNode, node).node, custom):
-            return (len(node.shape(0)),), (1,)
-        if custom is None:
-            raise Rejected(f"a {node.op_type} has no rule")
-        sizes = self._shape_of_first(node, custom)
-        return sizes, (len(sizes),)
-
-    def _shape_of_first(self, node: Node, custom: CustomOperator | Inspection) -> PartialSizes:
-        """The shape of the first operand; kernels of variadic operators get shapes as vectors."""
-        if custom.operator.repeated_operand is None:
-            return node.shape(0)
-        # Elements come first, if the kernel reads them.
-        *_, sizes, ranks = map(node.known_elements, range(node.operands))
-        if sizes is None or not ranks or not isinstance(ranks[0], int):
-            raise Rejected("its shapes are not known")
-        return sizes[: ranks[0]]
-
     def _elements(self, value: ir.Value) -> PartialSizes:
         node, place = self._producers.get(value, (None, 0))
         if node is None or self.is_stored(value):
             return super()._elements(value)
         if node.domain == DOMAIN:
-            return self._elements_of_own(node, place)
+            from sonnx_ort.knowledge.own_kernels import elements_of_kernel
+
+            return elements_of_kernel(node, place)
         try:
             elements = super()._elements(value)
         except Rejected:
@@ -299,19 +265,6 @@ class Derived(Engine):
         if found is None:
             raise Rejected("it is not folded")
         return tuple(map(int, found.ravel()))
-
-    def _elements_of_own(self, node: Node, place: int) -> PartialSizes:
-        """A kernel also gives the shape of its result; the result may be a shape itself."""
-        custom = _KERNELS.get(node.op_type)
-        known = custom is not None or node.op_type == _CHECKED
-        require(known and node.results == 2, "there is no rule for its elements")
-        if place:
-            shape: PartialSizes = self.known("shape", node.result(0))
-            return shape
-        if _gives_shape(cast(GraphNode, node).node, custom):
-            return node.shape(0)
-        require(isinstance(custom, Inspection), "there is no rule for its elements")
-        return node.elements(0)
 
 
 def _declared(axis: int | str | None) -> Size | None:

@@ -12,7 +12,6 @@ import onnx.defs
 import onnx.helper
 import onnx_ir as ir
 
-from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.iterations import FIRST_WITHOUT_BATCH
 from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, sequence_of, tensor_of
@@ -351,32 +350,14 @@ def unsupported_type(
 def _results(node: TypedNode) -> Sequence[Type]:
     """The types of a node's results."""
     domain, name, _ = node.operator
-    if domain == DOMAIN:
-        return _results_of_ours(name, node)
-    return [result_type(node, index) for index in range(node.outputs)]
-
-
-def _results_of_ours(name: str, node: TypedNode) -> Sequence[Type]:
-    """The types of results of an operator of our domain: the last one is a shape."""
-    if name == BROADCAST.name:
+    if domain == DOMAIN and name == BROADCAST.name:
         return [node.input_type(index) for index in range(node.outputs)]
-    first = _first_of_kernel(name)
-    if first is None or node.outputs != len(("result", "shape")):
-        return [None] * node.outputs
-    kind = node.input_type(first) if isinstance(first, int) else tensor_of(first)
-    return [kind, tensor_of("int64")]
+    if domain == DOMAIN:
+        # No proof about a model that is not enforced rests on our kernels.
+        from sonnx_ort.knowledge.own_kernels import types_of_kernel
 
-
-@functools.cache
-def _first_of_kernel(name: str) -> str | int | None:
-    """The element type of a kernel's result, or the first input of the same type in all kernels."""
-    kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == name]
-    types = {kernel.output for kernel in kernels}
-    if len(types) == 1:
-        return str(types.pop())
-    counts = [len(kernel.inputs) for kernel in kernels]
-    places = range(min(counts, default=0))
-    return next((i for i in places if all(k.inputs[i] == k.output for k in kernels)), None)
+        return types_of_kernel(node)
+    return [result_type(node, index) for index in range(node.outputs)]
 
 
 class _Node:

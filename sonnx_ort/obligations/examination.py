@@ -11,7 +11,6 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.contracts import require_inputs, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
@@ -138,9 +137,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
     """
-    require_inputs(model.graph, demands.contract)
-    facts = _facts(model, demands) if known is None else known.facts
-    require_values(model, demands.contract, facts)
+    facts = _facts_within(model, demands, known)
     profiled = tuple(
         t
         for t in targets(model)
@@ -192,6 +189,19 @@ def _rests_on_numbers(
         if each.obligation.status is Status.PROVED
     )
     return any(of_nodes) or any(of_values)
+
+
+def _facts_within(model: ir.Model, demands: Demands, known: "Examination | None") -> Facts:
+    """What is certain of a model, which has the values that a contract names."""
+    if not demands.contract:
+        return _facts(model, demands) if known is None else known.facts
+    # No proof without a contract rests on what holds contracts against models.
+    from sonnx_ort.obligations.contracts import require_inputs, require_values
+
+    require_inputs(model.graph, demands.contract)
+    facts = _facts(model, demands) if known is None else known.facts
+    require_values(model, demands.contract, facts)
+    return facts
 
 
 def _facts(model: ir.Model, demands: Demands) -> Facts:
