@@ -231,7 +231,7 @@ def new_whole_folder(folder: Path) -> Iterator[Path]:
     Raises:
         SonnxError: The folder is not empty, or cannot be written.
     """
-    temporary = _beside(folder)
+    temporary = _new_folder_beside(folder)
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
@@ -244,7 +244,7 @@ def new_whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _beside(folder: Path) -> Path:
+def _new_folder_beside(folder: Path) -> Path:
     """A new folder beside one that is new or empty."""
     try:
         if folder == STANDARD_OUTPUT:

@@ -39,7 +39,7 @@ def followed(parts: Iterable[Item], work: str, total: int) -> Iterable[Item]:
         The given parts if nobody watches, so that it costs nothing then.
     """
     watcher = _WATCHER.get()
-    return parts if watcher is None else _told(parts, work, total, watcher)
+    return parts if watcher is None else _telling_progress(parts, work, total, watcher)
 
 
 def following(work: str) -> Callable[[Sequence[Item]], Iterable[Item]]:
@@ -51,7 +51,9 @@ def following(work: str) -> Callable[[Sequence[Item]], Iterable[Item]]:
     return lambda parts: followed(parts, work, len(parts))
 
 
-def _told(parts: Iterable[Item], work: str, total: int, watcher: Watcher) -> Iterator[Item]:
+def _telling_progress(
+    parts: Iterable[Item], work: str, total: int, watcher: Watcher
+) -> Iterator[Item]:
     watcher(work, 0, total)
     told = time.monotonic()
     for done, part in enumerate(parts, start=1):

@@ -41,7 +41,7 @@ def stated_by(
             varying.add(each.name)
         elif found:
             shapes[each.name] = found.pop()
-        elif (shape := _said(each, sizes, contract)) is not None:
+        elif (shape := _stated_shape(each, sizes, contract)) is not None:
             shapes[each.name] = shape
         if (value := _only_number(arrays)) is not None:
             values[each.name] = value
@@ -49,7 +49,7 @@ def stated_by(
     return Stated(shapes, values, frozenset(varying))
 
 
-def _said(each: GraphInput, sizes: Sizes, contract: Contract) -> tuple[int, ...] | None:
+def _stated_shape(each: GraphInput, sizes: Sizes, contract: Contract) -> tuple[int, ...] | None:
     """The shape of an input, with 1 for axes of which nothing is said; None if nothing is."""
     if each.name in sizes.shapes:
         return tuple(sizes.shapes[each.name])

@@ -254,7 +254,7 @@ def read_samples(folder: Path, inputs: Sequence[str]) -> dict[str, dict[str, Any
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise SonnxError(f"'{folder}' cannot be read: {reason}") from error
-    found = {place.name or str(place): _read(place, inputs) for place in folders}
+    found = {place.name or str(place): _read_values(place, inputs) for place in folders}
     samples = {name: values for name, values in found.items() if values}
     if not samples:
         raise SonnxError(
@@ -264,7 +264,7 @@ def read_samples(folder: Path, inputs: Sequence[str]) -> dict[str, dict[str, Any
     return samples
 
 
-def _read(folder: Path, inputs: Sequence[str]) -> dict[str, Any]:
+def _read_values(folder: Path, inputs: Sequence[str]) -> dict[str, Any]:
     names = {file: name for name, file in file_names(inputs).items()}
     values: dict[str, Any] = {}
     for path in sorted(folder.iterdir()):

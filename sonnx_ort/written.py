@@ -119,9 +119,14 @@ def written(
     own = [at for at, call in enumerate(calls) if not call.is_of_pytorch]
     at = own[-1] if own else len(calls) - 1
     if at < 0:
-        return Written(scope=_cut(scope)) if scope else None
+        return Written(scope=_as_much_as_fits(scope)) if scope else None
     function = _function(calls, at, classes)
-    return Written(_cut_path(calls[at].file), calls[at].line, _cut(function), _cut(scope))
+    return Written(
+        _cut_path(calls[at].file),
+        calls[at].line,
+        _as_much_as_fits(function),
+        _as_much_as_fits(scope),
+    )
 
 
 def _calls(pattern: re.Pattern[str], text: str) -> list[_Call]:
@@ -162,7 +167,7 @@ def _function(calls: Sequence[_Call], at: int, classes: Sequence[str]) -> str:
     return f"{modules[forwards.index(at)].rpartition('.')[2]}.{function}"
 
 
-def _cut(text: str) -> str:
+def _as_much_as_fits(text: str) -> str:
     shown = printable(text[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 

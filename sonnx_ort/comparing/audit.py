@@ -196,27 +196,16 @@ def audit(  # noqa: PLR0913 - one for each choice
     demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))
     proto = _without_functions(source)
     seeded = tuple(map(in_words, seed_random_operators(proto)))
+    said = Sizes(sizes, input_shapes)
     with IsolatedRuns(Limits(time_limit, memory_limit)) as runs, ExitStack() as written:
-        graph: Observation
-        made = Inputs({})
         if values is None:
-            said = Sizes(sizes, input_shapes)
-            given = feeds or {}
-            limits = demands.contract
-            made = complete_within(source, given, runs, contract=limits, seed=seed, sizes=said)
-            chosen = available(providers)
-            native = enforced_natively(proto)
-            settings = Settings(choose(Level, "level", level), chosen, native)
-            graph = ObservedGraph(proto, made.arrays, settings, runs)
-            runtime = f"onnxruntime {onnxruntime.__version__}"
-            computed_by = f"{runtime}, level {settings.level}, {', '.join(chosen)}"
+            choices = _RunChoices(feeds or {}, level, tuple(providers), seed, said)
+            observed = _run(source, proto, demands, choices, runs)
+        elif sizes or input_shapes:
+            raise SonnxError("sizes and input shapes are for random inputs; values has none")
         else:
-            if sizes or input_shapes:
-                raise SonnxError("sizes and input shapes are for random inputs; values has none")
-            given = as_tensors(graph_inputs(proto), feeds or {})
-            graph = GivenValues(proto, Path(values), given, runs)
-            require_within(demands.contract, graph_inputs(proto), graph.feeds)
-            computed_by = f"the files in '{values}'"
+            observed = _values_in(values, proto, feeds or {}, demands, runs)
+        graph, made = observed.graph, observed.inputs
         saved = None
         if save_values is not None:
             place = written.enter_context(new_whole_folder(Path(save_values)))
@@ -234,7 +223,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         tuple(auditor.nodes.values()),
         demands,
         sampling,
-        computed_by,
+        observed.source,
         {name: _digest(array) for name, array in graph.feeds.items()},
         seed if made.random else None,
         {
@@ -250,6 +239,69 @@ def audit(  # noqa: PLR0913 - one for each choice
         errors,
         () if bounds is None else tuple(bounds.values),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _RunChoices:
+    """How the run is made whose values are audited; the attributes are arguments of `audit`."""
+
+    feeds: Mapping[str, Array]
+    level: LevelChoice
+    providers: Sequence[str]
+    seed: int
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """The values that are audited.
+
+    Attributes:
+        graph: The values themselves.
+        inputs: The inputs of the run; none if no run was made.
+        source: What computed the values, as text.
+    """
+
+    graph: Observation
+    inputs: Inputs
+    source: str
+
+
+def _run(
+    source: ReadModel,
+    proto: onnx.ModelProto,
+    demands: Demands,
+    choices: _RunChoices,
+    runs: IsolatedRuns,
+) -> _Observed:
+    """Values of a run that is made now, of a model whose functions are written out."""
+    made = complete_within(
+        source,
+        choices.feeds,
+        runs,
+        contract=demands.contract,
+        seed=choices.seed,
+        sizes=choices.sizes,
+    )
+    chosen = available(choices.providers)
+    level = choose(Level, "level", choices.level)
+    settings = Settings(level, chosen, enforced_natively(proto))
+    graph = ObservedGraph(proto, made.arrays, settings, runs)
+    runtime = f"onnxruntime {onnxruntime.__version__}"
+    return _Observed(graph, made, f"{runtime}, level {level}, {', '.join(chosen)}")
+
+
+def _values_in(
+    folder: str | os.PathLike[str],
+    proto: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    demands: Demands,
+    runs: IsolatedRuns,
+) -> _Observed:
+    """Values that another implementation left in a folder."""
+    graph = GivenValues(proto, Path(folder), as_tensors(graph_inputs(proto), feeds), runs)
+    require_within(demands.contract, graph_inputs(proto), graph.feeds)
+    return _Observed(graph, Inputs({}), f"the files in '{folder}'")
 
 
 @contextmanager

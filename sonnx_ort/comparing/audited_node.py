@@ -213,9 +213,11 @@ class _Admitted:
                 raise ValueError(f"the run has no value '{name}', and several are admitted")
             operands[position] = self._operand(audited, position, reads)
         node = Node(audited.version, excerpt.attributes, tuple(operands), self._edition)
-        return self._told(meaning_of(audited.computed_operator, node, excerpt.operands))
+        return self._naming_measured_bounds(
+            meaning_of(audited.computed_operator, node, excerpt.operands)
+        )
 
-    def _told(self, meaning: Meaning) -> Meaning:
+    def _naming_measured_bounds(self, meaning: Meaning) -> Meaning:
         """A meaning that says which bounds of nodes before this one were measured."""
         if isinstance(meaning, Undefined) or not self._measured:
             return meaning
@@ -239,7 +241,9 @@ class _Admitted:
             excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
             elements = self._sources(audited, position, chosen)
             node = Node(audited.version, NO_ATTRIBUTES, (elements,), self._edition)
-            identical = _defined(self._told(meaning_of("Identity", node, [found])))
+            identical = _defined(
+                self._naming_measured_bounds(meaning_of("Identity", node, [found]))
+            )
             yield excerpt, [*identical] * (position + 1)
 
     def _operand(self, audited: Audited, position: int, places: Indices) -> Array:

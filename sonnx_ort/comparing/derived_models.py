@@ -304,15 +304,15 @@ class NewNames:
             case onnx.GraphProto():
                 message.name = "graph"
             case onnx.NodeProto():
-                message.name = self._of(f"{len(self._new)}", "node")
+                message.name = self._new_name(f"{len(self._new)}", "node")
                 if (message.domain, message.op_type) in self._functions:
-                    message.op_type = self._of(message.op_type, "function")
+                    message.op_type = self._new_name(message.op_type, "function")
             case onnx.FunctionProto():
-                message.name = self._of(message.name, "function")
+                message.name = self._new_name(message.name, "function")
             case onnx.ValueInfoProto() | onnx.TensorProto():
-                message.name = self._of(message.name, "value")
+                message.name = self._new_name(message.name, "value")
             case onnx.TensorShapeProto.Dimension() if message.dim_param:
-                message.dim_param = self._of(message.dim_param, "size")
+                message.dim_param = self._new_name(message.dim_param, "size")
         self._replace_texts(message)
         self._replace_uses(message)
 
@@ -320,15 +320,15 @@ class NewNames:
         """Replace the names of values and domains that a message uses."""
         if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
             if message.overload:
-                message.overload = self._of(message.overload, "overload")
+                message.overload = self._new_name(message.overload, "overload")
             for values in (message.input, message.output):
-                values[:] = [self._of(name, "value") for name in values]
+                values[:] = [self._new_name(name, "value") for name in values]
         if getattr(message, "domain", "") in self._domains:
-            message.domain = self._of(message.domain, "domain")
+            message.domain = self._new_name(message.domain, "domain")
 
     def text(self, text: bytes) -> bytes:
         """The new text for one that is data."""
-        return self._of(text.decode(errors="surrogateescape"), "text").encode()
+        return self._new_name(text.decode(errors="surrogateescape"), "text").encode()
 
     def _replace_texts(self, message: Any) -> None:
         """Replace the texts in a message that are data."""
@@ -347,5 +347,5 @@ class NewNames:
                 attribute.s = self.text(attribute.s)
             attribute.strings[:] = map(self.text, attribute.strings)
 
-    def _of(self, name: str, kind: str) -> str:
+    def _new_name(self, name: str, kind: str) -> str:
         return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""

@@ -319,7 +319,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
         return compared(runs, EXACT)
     known = {name: value for name, value in one.values.items() if value is not None}
     model = whole(second)
-    cut, read = _cut(model.proto, known)
+    cut, read = _with_known_inputs(model.proto, known)
     feeds = {**runs.inputs.arrays, **read}
     with IsolatedRuns(limits) as isolated:
         made = trace(replace(model, proto=cut), feeds, isolated)
@@ -335,10 +335,13 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     )
 
 
-def _cut(
+def _with_known_inputs(
     model: onnx.ModelProto, known: Mapping[str, Array]
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """A copy in which known values are inputs, computed anew under other names; and these."""
+    """A copy that reads known values from inputs, and the values of these inputs.
+
+    What computed a known value still does, under another name.
+    """
     copy = deepcopy(model)
     seed_random_operators(copy)
     read = {}

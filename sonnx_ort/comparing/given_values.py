@@ -42,7 +42,7 @@ class GivenValues(Observation):
         self._files = _files(self._names, folder)
         self._constants = constants_of(model.graph)
         self.feeds = self._inputs(feeds)
-        self.outputs = {value.name: self._read(value.name) for value in model.graph.output}
+        self.outputs = {value.name: self._read_value(value.name) for value in model.graph.output}
         self._computed: dict[str, Array | None] = {}
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -75,9 +75,9 @@ class GivenValues(Observation):
     def steps(self) -> Iterator[Step]:
         """Each node with its values, which are read when it is reached."""
         for node in self.model.graph.node:
-            yield self.step_of(node, self._files.keys(), self._read, self._computed)
+            yield self.step_of(node, self._files.keys(), self._read_value, self._computed)
 
-    def _read(self, name: str) -> Array | None:
+    def _read_value(self, name: str) -> Array | None:
         if name in self.feeds:
             return self.feeds[name]
         if name in self._constants:

@@ -27,7 +27,7 @@ from sonnx_ort.remedies import Advice
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
 
-def _part(  # noqa: PLR0913 - what is made, of what, and how
+def _observed_part(  # noqa: PLR0913 - what is made, of what, and how
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     outputs: Iterable[str],
@@ -141,7 +141,7 @@ class Observation(ABC):
             return dict.fromkeys(names)
         constants = constants_of(self.model.graph)
         for sized in (False, True):
-            made = _part(self.model, [node], names, given, constants, sized=sized)
+            made = _observed_part(self.model, [node], names, given, constants, sized=sized)
             feeds = {value.name: given[value.name] for value in made.graph.input}
             outcome = self.runs.run(made, feeds)
             if not isinstance(outcome, Failed):
@@ -299,7 +299,7 @@ class _Walk:
         settings = Settings(providers=observed.settings.providers, native=observed.settings.native)
         for sized in (False, True):
             # Some operators are refused if the size of an operand is open, as sizes of a Resize.
-            made = _part(self._optimized, nodes, wanted, arrays, self._folded, sized=sized)
+            made = _observed_part(self._optimized, nodes, wanted, arrays, self._folded, sized=sized)
             feeds = {value.name: arrays[value.name] for value in made.graph.input}
             outcome = observed.runs.run(made, feeds, settings)
             if not isinstance(outcome, Failed):

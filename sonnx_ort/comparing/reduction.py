@@ -162,8 +162,71 @@ def reduce(  # noqa: PLR0913 - one for each choice
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
     limits = contract_for(source, contract)
     optimized = Settings(choose(Level, "level", level))
+    asked = _only_one(
+        {
+            "violates": violates is not None,
+            "refused": refused,
+            "dies": dies,
+            "differs": differs,
+            "outside": outside,
+            "check": check is not None,
+        }
+    )
+    wishes = _Wishes(violates, check, optimized, choices)
     with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
-        questions: dict[str, Question] = {
+        question = wishes.question(asked, runs)
+        declared = graph_inputs(source.proto)
+        arrays = as_tensors(declared, inputs or {})
+        feeds: Feeds = {}
+        # Inputs that nobody can make up are missed in a run alone.
+        with nullcontext() if arrays or asked in _IN_RUNS else suppress(SonnxError):
+            chosen = Sizes(sizes, input_shapes)
+            drawn = complete(source, arrays, runs, seed=seed, sizes=chosen, contract=limits)
+            feeds = drawn.arrays
+        require_within(limits, declared, feeds)
+        trial = Trial(source.proto, (feeds,))
+        return _reduced(trial, question, runs, tries, anonymous=anonymous)
+
+
+_IN_RUNS = {"dies", "differs", "outside"}
+"""What only a run shows."""
+
+
+def _only_one(asked: Mapping[str, bool]) -> str:
+    """The one argument of `reduce` that asks for something; the names of all are in order."""
+    found = [name for name, value in asked.items() if value]
+    if len(found) != 1:
+        *first, last = asked
+        raise SonnxError(
+            Advice(
+                "ask for one thing that the smaller model still has to show: ",
+                joined(", ", map(Option, first)),
+                " or ",
+                Option(last),
+            )
+        )
+    return found[0]
+
+
+class _Wishes:
+    """What a smaller model may be asked to show; the arguments are those of `reduce`."""
+
+    def __init__(
+        self,
+        violates: str | None,
+        check: str | None,
+        optimized: Settings,
+        choices: Mapping[str, Any],
+    ) -> None:
+        self._rules = frozenset[str]() if violates is None else choose_rules(violates)
+        self._check, self._optimized, self._choices = check or "", optimized, choices
+        if check is not None:
+            _words(check)
+
+    def question(self, asked: str, runs: IsolatedRuns) -> Question:
+        """The question whether a model shows what an argument of `reduce` asks for."""
+        rules, choices, optimized = self._rules, self._choices, self._optimized
+        questions: Mapping[str, Question] = {
             "violates": lambda trial: _called(runs, violations, trial, rules, choices),
             "refused": lambda trial: _called(runs, refusals, trial, choices),
             "dies": lambda trial: _death(trial, runs, optimized),
@@ -171,38 +234,9 @@ def reduce(  # noqa: PLR0913 - one for each choice
             "outside": lambda trial: _called(
                 runs, results_outside, trial, optimized.level, choices
             ),
-            "check": lambda trial: _passed(trial, check or "", runs.limits.seconds),
+            "check": lambda trial: _passed(trial, self._check, runs.limits.seconds),
         }
-        given = zip(questions, (violates, refused, dies, differs, outside, check), strict=True)
-        asked = [name for name, value in given if value not in (None, False)]
-        if len(asked) != 1:
-            *first, last = questions
-            raise SonnxError(
-                Advice(
-                    "ask for one thing that the smaller model still has to show: ",
-                    joined(", ", map(Option, first)),
-                    " or ",
-                    Option(last),
-                )
-            )
-        rules = frozenset() if violates is None else choose_rules(violates)
-        if check is not None:
-            _words(check)
-        declared = graph_inputs(source.proto)
-        arrays = as_tensors(declared, inputs or {})
-        feeds: Feeds = {}
-        # Inputs that nobody can make up are missed in a run alone.
-        with nullcontext() if arrays or asked[0] in _IN_RUNS else suppress(SonnxError):
-            chosen = Sizes(sizes, input_shapes)
-            drawn = complete(source, arrays, runs, seed=seed, sizes=chosen, contract=limits)
-            feeds = drawn.arrays
-        require_within(limits, declared, feeds)
-        trial = Trial(source.proto, (feeds,))
-        return _reduced(trial, questions[asked[0]], runs, tries, anonymous=anonymous)
-
-
-_IN_RUNS = {"dies", "differs", "outside"}
-"""What only a run shows."""
+        return questions[asked]
 
 
 def _reduced(

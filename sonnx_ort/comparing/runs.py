@@ -363,11 +363,11 @@ def kept(folder: Path) -> tuple[tuple[str, str], Iterator[tuple[str, Runs]]]:
     paths = sorted(folder.glob(f"*/{_FILE}"))
     if not paths:
         raise SonnxError(f"'{folder}' has no runs that `diff --save` has written")
-    models, _ = _read(paths[0])
-    return models, (sample for _, sample in map(_read, paths))
+    models, _ = _read_sample(paths[0])
+    return models, (sample for _, sample in map(_read_sample, paths))
 
 
-def _read(path: Path) -> tuple[tuple[str, str], tuple[str, Runs]]:
+def _read_sample(path: Path) -> tuple[tuple[str, str], tuple[str, Runs]]:
     """The names of the models, and a sample by its name."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))

@@ -265,7 +265,7 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
             model = deepcopy(trial.model)
             for tensor in all_tensors(model):
                 if size in tensor.dims or len(tensor.dims) < _FEWEST_AXES_OF_DATA:
-                    array = _cut(numpy_helper.to_array(tensor), size, less, counts=True)
+                    array = _shortened(numpy_helper.to_array(tensor), size, less, counts=True)
                     tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
             for graph in all_graphs(model):
                 for value in chain(graph.input, graph.output, graph.value_info):
@@ -273,14 +273,17 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
                         if dim.dim_value == size:
                             dim.dim_value = less
             runs = tuple(
-                {name: _cut(array, size, less) for name, array in feeds.items()}
+                {name: _shortened(array, size, less) for name, array in feeds.items()}
                 for feeds in trial.runs
             )
             yield dataclasses.replace(trial, model=model, runs=runs)
 
 
-def _cut(array: Array, size: int, less: int, *, counts: bool = False) -> Array:
-    """The first elements along the axes of a size; a constant may also be that size itself."""
+def _shortened(array: Array, size: int, less: int, *, counts: bool = False) -> Array:
+    """The tensor whose axes of a size have fewer elements, the first ones.
+
+    With `counts`, elements of few integers that are the size itself become the smaller one.
+    """
     shorter = array[tuple(slice(less if n == size else n) for n in array.shape)]
     cut = np.asarray(shorter, array.dtype)  # an element of no axes is no array
     if counts and cut.ndim < _FEWEST_AXES_OF_DATA and cut.dtype == np.int64:

@@ -142,17 +142,19 @@ def _record(document: _Part) -> Record:
         original=Analysis(_files(original), reports[REPORT_OF_ORIGINAL]),
         rewritten=rewritten,
         changes=tuple(
-            _made(Change, content)
+            _from_attachment(Change, content)
             for reference, content in _attachments(document, "change")
             if reference.startswith(CHANGE)
         ),
-        mendings=tuple(_made(Mending, each) for _, each in _attachments(document, "mending")),
+        mendings=tuple(
+            _from_attachment(Mending, each) for _, each in _attachments(document, "mending")
+        ),
         audits=tuple(content for _, content in _attachments(document, "audit")),
         certificate=next((c for _, c in _attachments(document, "certificate")), None),
     )
 
 
-def _made(kind: Callable[..., Made], content: _Part) -> Made:
+def _from_attachment(kind: Callable[..., Made], content: _Part) -> Made:
     """What an attachment says, as it was before it was written: lists were tuples."""
     names = inspect.signature(kind).parameters
     parts = {name: content[name] for name in names}

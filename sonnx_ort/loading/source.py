@@ -126,14 +126,14 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
     """
     if isinstance(model, ReadModel):
         return model
-    made = _read(model)
+    made = _read_model(model)
     check_references(made.proto)
     require_readable_names(made.proto)
     require_few_nodes(made.proto)
     return made
 
 
-def _read(model: ModelSource) -> ReadModel:
+def _read_model(model: ModelSource) -> ReadModel:
     match model:
         case onnx.ModelProto():
             require_readable(model)

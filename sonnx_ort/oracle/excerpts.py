@@ -70,12 +70,12 @@ def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Itera
         ValueError: The node cannot be cut.
     """
     try:
-        yield from _CUTS.get(operator, _whole)(node, found, choose)
+        yield from _CUTS.get(operator, _not_cut)(node, found, choose)
     except NotDefinedError as error:
         raise ValueError(str(error)) from error
 
 
-def _whole(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
+def _not_cut(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
     """The node itself."""
     places = tuple(None if each is None else np.arange(each.size) for each in found)
     reads = tuple(None if each is None else _indices(each) for each in node.operands)
@@ -101,7 +101,7 @@ def _excerpt(  # noqa: PLR0913, PLR0917 - what an excerpt has
 ) -> Excerpt:
     """The excerpt that reads elements of the operands; of one element with its rank if omitted."""
     pairs = zip(node.operands, reads, strict=False)
-    operands = [x if x is None or read is None else _taken(x, read) for x, read in pairs]
+    operands = [x if x is None or read is None else _elements_at(x, read) for x, read in pairs]
     found = result.ravel()[places].reshape([1] * result.ndim if shape is None else shape)
     return Excerpt(attributes, operands, (found,), (places.ravel(),), tuple(reads))
 
@@ -120,7 +120,7 @@ def _indices(operand: Array) -> Indices:
     return np.arange(operand.size).reshape(operand.shape)
 
 
-def _taken(operand: Array, places: Indices) -> Array:
+def _elements_at(operand: Array, places: Indices) -> Array:
     """The elements at flat indices, and 0 for padding."""
     if operand.size == 0:
         return np.zeros(places.shape, operand.dtype)
@@ -151,7 +151,7 @@ def _quantized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements with a scale and a zero point, one for all or one for each index of an axis."""
     x, scales = node.operand(0), node.operand(1)
     if scales.ndim > 1:
-        yield from _whole(node, found, choose)
+        yield from _not_cut(node, found, choose)
         return
     result = _first(found, *x.shape)
     chosen = choose(result, 1)
@@ -248,7 +248,7 @@ def _convolved_back(node: Node, found: Results, choose: Choose) -> Iterator[Exce
 def _resized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a Resize, each made of a window; one that only moves elements is not cut."""
     if not interpolates(node.attributes):
-        yield from _whole(node, found, choose)
+        yield from _not_cut(node, found, choose)
         return
     result = _first(found, *resized_shape(node))
     others = [None for _ in node.operands[1:]]
@@ -260,7 +260,7 @@ def _resized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
 def _scattered(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a ScatterND, each with its updates; one that only moves elements is not cut."""
     if not reduces(node.attributes):
-        yield from _whole(node, found, choose)
+        yield from _not_cut(node, found, choose)
         return
     result = _first(found, *node.operand(0).shape)
     updated = updated_places(node)
@@ -296,7 +296,7 @@ def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     x = node.operand(0)
     result = _first(found, *x.shape)
     if x.size == 0:
-        yield from _whole(node, found, choose)
+        yield from _not_cut(node, found, choose)
         return
     flattened = node.version < 13
     axis = node.integer("axis", 1 if flattened else -1) % max(x.ndim, 1)
@@ -319,7 +319,7 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a reduction."""
     given = node.attributes.get("axes") if node.optional(1) is None else node.operand(1).tolist()
     if not given and node.integer("noop_with_empty_axes", 0):
-        return _whole(node, found, choose)
+        return _not_cut(node, found, choose)
     return _along(node, found, choose, given or range(node.operand(0).ndim))
 
 
@@ -351,7 +351,7 @@ def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     work = x.shape[0] * x.shape[1] * ways * per_step
     all_of_it = y is not None and choose(y, per_step).size == y.size
     if work <= _RECURRENT_WORK or all_of_it:
-        yield from _whole(node, found, choose)
+        yield from _not_cut(node, found, choose)
         return
     forward = str(node.attributes.get("direction", "forward")) == "forward"
     if y is None or not forward or node.integer("layout", 0) or node.optional(4) is not None:

@@ -195,7 +195,7 @@ def _axes(node: Node) -> list[_Axis]:
         counts: Sequence[int] = [*map(_resized, own, scales, regions)]
         factors: Sequence[Fraction] = scales
     else:
-        counts, factors = _asked(node, own, list(map(int, sizes)))
+        counts, factors = _asked_sizes(node, own, list(map(int, sizes)))
     axes = [_Axis(length, length, Fraction(1)) for length in lengths]
     for k, count, factor, (start, end) in zip(named, counts, factors, regions, strict=True):
         axes[k] = _Axis(lengths[k], count, factor, start, end)
@@ -228,7 +228,7 @@ def _regions(node: Node, count: int) -> list[_Region]:
     return list(zip(roi, roi[count:], strict=False))
 
 
-def _asked(
+def _asked_sizes(
     node: Node, lengths: Sequence[int], sizes: Sequence[int]
 ) -> tuple[Sequence[int], Sequence[Fraction]]:
     """The sizes that a node asks for, and the scales of these axes."""
@@ -445,7 +445,7 @@ def _taps(node: Node, axis: _Axis, mode: str, below: int, along: Interval) -> Ta
     return tuple((max(0, min(k, last)), weight) for k, weight in pairs)
 
 
-def _is(weight: Interval, number: int) -> bool:
+def _is_certainly(weight: Interval, number: int) -> bool:
     return bool(weight == number)
 
 
@@ -474,7 +474,7 @@ def _interpolated(node: Node, axes: Sequence[_Axis], mode: str) -> Array:
         [_place(node, axis, mode, k) for k in line]
         for axis, line in zip(axes, indices, strict=True)
     ]
-    given = _given(node)
+    given = _element_outside(node)
     made = [_element(node, elements, those, starts, given, integers) for those in product(*places)]
     return tensor(made, [len(line) for line in indices])
 
@@ -509,7 +509,7 @@ def _element(  # noqa: PLR0913, PLR0917 - what an element is made of
     return made
 
 
-def _given(node: Node) -> Any:
+def _element_outside(node: Node) -> Any:
     """The element of what lies outside, which is converted to the type of X."""
     said = np.float32(node.attributes.get("extrapolation_value", 0.0))
     if not np.isfinite(said):
@@ -533,7 +533,7 @@ def _terms(x: Exact, taps: Sequence[Taps], starts: Sequence[int]) -> list[tuple[
     terms = []
     for chosen in product(*taps):
         element = x[tuple(k - start for (k, _), start in zip(chosen, starts, strict=True))]
-        weights = [weight for _, weight in chosen if not _is(weight, 1)]
+        weights = [weight for _, weight in chosen if not _is_certainly(weight, 1)]
         for weight in weights:
             element = element * _ball(weight)
         terms.append((element, len(weights)))

@@ -67,11 +67,11 @@ def _joined(first: Iterable[Entry], second: Iterable[Entry], key: str) -> tuple[
     found = {getattr(entry, key): entry for entry in first}
     for entry in second:
         name = getattr(entry, key)
-        found[name] = _one(found[name], entry) if name in found else entry
+        found[name] = _entry_of_both(found[name], entry) if name in found else entry
     return tuple(found.values())
 
 
-def _one(first: Entry, second: Entry) -> Entry:
+def _entry_of_both(first: Entry, second: Entry) -> Entry:
     if first == second:
         return first
     if isinstance(first, ValueContract) and isinstance(second, ValueContract):

@@ -83,8 +83,8 @@ class Operator:
         single: The operands for which ONNX Runtime computes other results for one element than for
             a tensor filled with it. After a Broadcast, the operator still reads the single
             element.
-        stays: Whether no optimizer may replace the operator's nodes, because results could differ;
-            otherwise only the guards must remain.
+        irreplaceable: Whether no optimizer may replace the operator's nodes, because results could
+            differ; otherwise only the guards must remain.
         optimizers: The graph optimizers of ONNX Runtime that remove the operator. One that removes
             several operators together is listed with one of them.
         optional: The operands that may be omitted, or that older versions do not have.

@@ -87,7 +87,8 @@ def _zero(name: str, offset: int, since: int = 1) -> Rule:
     return _lstm(name, offset).states(attribute_is(name, 0, given=True), since=since)
 
 
-def _given(name: str, offset: int) -> Rule:
+def _input_is_given(name: str, offset: int) -> Rule:
+    """The rule of LSTM that an input is not left out."""
     return _lstm(name, offset).states(required(name))
 
 
@@ -123,7 +124,7 @@ LSTM = _lstm.operator(
     rules=[
         *_lstm.general(FLOAT_TYPES, *(name for name in _OF_LSTM if name != "sequence_lens")),
         _lstm("constant", 2).states(ConstantOperands(), *_OF_LSTM[1:]),
-        *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
+        *(_input_is_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
         _lstm("activations", 8).states(
             admitted("activations", None, _admits_activations, given=True)
         ),

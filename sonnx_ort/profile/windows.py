@@ -116,7 +116,8 @@ _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
 
 
-def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
+def _attribute_is_given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
+    """The rule of MaxPool that attributes are written in the file."""
     return _max_pool(tag, offset).states(given_attributes(names), since=since)
 
 
@@ -152,9 +153,9 @@ MAX_POOL = _max_pool.operator(
     rules=[
         *_max_pool.general((*IEEE_TYPES, ElementType.INT8, ElementType.UINT8)),
         _max_pool("R1", 2).states(of_rank(4), survived=False),
-        _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
-        _given("R2.storage_order", 4, "storage_order", since=8),
-        _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
+        _attribute_is_given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
+        _attribute_is_given("R2.storage_order", 4, "storage_order", since=8),
+        _attribute_is_given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
         auto_pad_is_not_set(_max_pool, "R3", 6, given=False),
         _max_pool("R4", 7).states(attribute_is("ceil_mode", 0), since=10),
         _max_pool("R5", 8).states(attribute_is("storage_order", 0), since=8),

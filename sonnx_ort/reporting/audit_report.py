@@ -144,10 +144,11 @@ def error_in_words(element: Element) -> str:
         return f"{units}; any result is admitted"
     if admitted == 0:
         return f"{units}; none is admitted"
-    return f"{units}, {_part(element.share)} the {admitted:,} admitted"
+    return f"{units}, {_percentage(element.share)} the {admitted:,} admitted"
 
 
-def _part(share: float) -> str:
+def _percentage(share: float) -> str:
+    """How much of the admitted error a share is, before the words "the admitted"."""
     if share > 1:
         return f"{share:,.1f} times"
     return "less than 1 % of" if share < 0.01 else f"{share * 100:.0f} % of"
@@ -269,11 +270,15 @@ def _errors(audit: Audit) -> Iterator[str]:
 
 def heading_of_errors(errors: Mapping[str, float]) -> str:
     """Whose errors are bounded, and for which inputs."""
-    off = [f"{name} is off by at most {_whole(error)}" for name, error in errors.items() if error]
+    off = [
+        f"{name} is off by at most {_with_all_digits(error)}"
+        for name, error in errors.items()
+        if error
+    ]
     return f"errors of values, if {' and '.join(off) or 'all inputs are exact'}"
 
 
-def _whole(error: float) -> str:
+def _with_all_digits(error: float) -> str:
     """A premise with all of its digits, for the bounds hold of no larger error."""
     short = f"{error:g}"
     return short if float(short) == error else repr(float(error))

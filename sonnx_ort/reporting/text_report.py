@@ -166,13 +166,13 @@ def _in_runs(report: Report, paint: Paint) -> list[str]:
 def _rules(counts: Counter[Rule]) -> list[str]:
     shown = counts.most_common(_RULES_SHOWN)
     rows = [(f"{n:,}", rule.id, rule.basis.value, rule.sentence) for rule, n in shown]
-    lines = [_cut(line) for line in in_columns(rows, "  ")]
+    lines = [_as_much_as_fits(line) for line in in_columns(rows, "  ")]
     if len(counts) > _RULES_SHOWN:
         lines.append(f"  and {counted(len(counts) - _RULES_SHOWN, 'rule')} more; -v shows all")
     return lines
 
 
-def _cut(line: str) -> str:
+def _as_much_as_fits(line: str) -> str:
     """The line, or as much of it as fits."""
     return line if len(line) <= width() else f"{line[: width() - 4].rsplit(' ', 1)[0]} ..."
 

@@ -58,7 +58,7 @@ class RecordedOptimization:
 
     def read(self, path: Path) -> None:
         """Read the optimized model from its file, without large weights."""
-        self._optimized = _read(path)
+        self._optimized = _read_optimized(path)
 
     @property
     def replaceable_names(self) -> set[str]:
@@ -133,7 +133,7 @@ class RecordedOptimization:
             onnxruntime.InferenceSession(
                 content, options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
             )
-            return _read(path)
+            return _read_optimized(path)
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def _inlined(model: ir.Model) -> ir.Model:
     return copy
 
 
-def _read(path: Path) -> onnx.ModelProto:
+def _read_optimized(path: Path) -> onnx.ModelProto:
     model = without_repeated_constants(onnx.load(path, load_external_data=False))
     for graph in all_graphs(model):
         # Types and shapes are not compared.

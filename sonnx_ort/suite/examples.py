@@ -4,14 +4,25 @@ An example of a rule says what decides, such as `X (2, 3), axis=1`. What it omit
 common with a node that keeps all rules, `FITTING`; where that does not fit, `COMPLETED` says the
 rest. The notation:
 
-    X (2, n), axes [0, -1], axis=1, or axis 1
-    X [2.5, NaN], Y 3.0, both float16
+    example   = part {"," part}
+    part      = operand | attribute | types | "scalars" | "shared" symbol {symbol}
+    operand   = name (shape ["of" elements] | elements | element type | "?") ["in" bounds]
+    shape     = "(" {size ","} ")"               as Python writes a tuple
+    size      = number | symbol | "?"            a symbol or ? is an open size
+    elements  = number | list of numbers         as Python writes them; also NaN and inf
+    bounds    = integer ".." integer
+    attribute = name "=" value | "axis" integer  a value as Python writes it
+    types     = ["both" | "all"] element type | "unknown types"
 
-An operand has a shape, in which ? and names are open sizes; it is a constant; or it has a type.
-"X ?" has no known rank, "S (k,) in 1..9" integers between bounds, and "X (2, 3) of [1, NaN]" these
-elements again and again. A type by itself is that of all operands, and "unknown types" says that
-there is none. "scalars" says that an input is declared as a scalar, and "shared n" that several
-dimensions are declared as n.
+    X (2, n), axes [0, -1], axis=1               a shape, a constant, an attribute
+    X [2.5, NaN], Y 3.0, both float16            two constants of one type
+    X ?                                          an operand of unknown rank
+    S (k,) in 1..9                               integers of int64 between bounds
+    X (2, 3) of [1, NaN]                         six elements: 1, NaN, 1, NaN, 1, NaN
+
+Without a type a shape is one of float, and a constant of float or int64, as its numbers are. Types
+by themselves are those of all operands. "scalars" says that an input is declared as a scalar, and
+"shared n" that several dimensions are declared as n.
 """
 
 import ast

@@ -249,7 +249,7 @@ def vectors(folder: Path, operators: Collection[str] = ()) -> Iterator[Vector]:
             for path, digest in _files(place, entry):
                 _require_written(path, digest)
         for entry in entries:
-            yield _read(place, entry)
+            yield _read_vector(place, entry)
 
 
 def _entries(folder: Path, place: Place) -> list[dict[str, Any]]:
@@ -337,7 +337,7 @@ def _require_written(path: Place, digest: str) -> None:
         raise SonnxError(f"'{path}' is damaged: it is not what the manifest names; {AGAIN}")
 
 
-def _read(folder: Place, entry: Mapping[str, Any]) -> Vector:
+def _read_vector(folder: Place, entry: Mapping[str, Any]) -> Vector:
     paths = [path for path, _ in _files(folder, entry)]
 
     def tensors(stem: str) -> dict[int, tuple[str, Array]]:

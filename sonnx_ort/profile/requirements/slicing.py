@@ -80,16 +80,23 @@ class _Axis:
         down = self.step < 0
         match demand:
             case SliceDemand.START_WITHIN:
-                return self._within(self.start, -1)
+                return self._is_within(self.start, -1)
             case SliceDemand.END_WITHIN:
-                return (self.to_the_end and not down) or self._within(self.end, -down, down)
+                return (self.to_the_end and not down) or self._is_within(self.end, -down, down)
             case SliceDemand.IN_ORDER if self.to_the_end and not down:
-                return self._within(self.start, 0, LIMITS["int64"].upper)
+                return self._is_within(self.start, 0, LIMITS["int64"].upper)
             case SliceDemand.IN_ORDER:
                 return self._in_order()
 
-    def _within(self, place: _Place, above: int, below: int = 0) -> bool | None:
-        """Whether a place is at most the size and `above`, and not before the first and `below`."""
+    def _is_within(self, place: _Place, above: int, below: int = 0) -> bool | None:
+        """Whether -size - below <= place <= size + above; None if that is decided in a run.
+
+        Places count from either end. Of an axis of 4 elements:
+
+            elements           a   b   c   d
+            from the front     0   1   2   3   4   (4 is an end, and no start)
+            from the back     -4  -3  -2  -1
+        """
         after = _bounds_of(_sum(place, _negative(self.size)))
         before = _bounds_of(_sum(place, self.size))
         if after.upper <= above and -below <= before.lower:
@@ -148,7 +155,7 @@ class Slicing(JudgedInRuns):
             or (operand.name in _NUMBERS and not all(isinstance(each, int) for each in known))
         )
         known = [entry for entry in entries if entry is not None]
-        cut = None if unknown else _cut(data.shape, known, data.certain)
+        cut = None if unknown else _sliced_axes(data.shape, known, data.certain)
         kept: list[bool | None] = [None]
         if cut is not None:
             kept = [axis.keeps(self.demand) for axis in cut]
@@ -184,7 +191,7 @@ def _entries(operand: Operand) -> Sequence[Dimension] | None:
     return constant.tolist() if constant.ndim == 1 else None
 
 
-def _cut(
+def _sliced_axes(
     sizes: Shape, places: Sequence[Sequence[Dimension]], certain: Callable[[Dimension], bool]
 ) -> list[_Axis] | None:
     """The facts about each sliced axis; None for what ONNX Runtime rejects itself.
@@ -204,11 +211,13 @@ def _cut(
             return None
         size = sizes[axis]
         to_the_end = size is not None and end == size and certain(size)
-        found.append(_Axis(_known(size, SIZES), _known(start), _known(end), step, to_the_end))
+        found.append(
+            _Axis(_place_of(size, SIZES), _place_of(start), _place_of(end), step, to_the_end)
+        )
     return found
 
 
-def _known(given: Dimension, otherwise: Bounds = LIMITS["int64"]) -> _Place:
-    """A size or a place, or what it is within at least."""
+def _place_of(given: Dimension, otherwise: Bounds = LIMITS["int64"]) -> _Place:
+    """A known size or place itself; of one that is not known, the bounds in which it lies."""
     found = given.size if isinstance(given, OpenSize) else given
     return found if isinstance(found, int | Symbolic) and bounds_of_size(found) else otherwise
