@@ -20,7 +20,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.comparing.derived_models import constants_of, part, seed_random_operators, whole
+from sonnx_ort.comparing.derived_models import (
+    constants_of,
+    names_read,
+    part,
+    seed_random_operators,
+    whole,
+)
 from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
 from sonnx_ort.comparing.inputs import Inputs
@@ -29,6 +35,7 @@ from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.comparing.runs import Pair, Runs, Stop, run_both, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
+from sonnx_ort.loading.traversal import nodes_needed
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.oracle.node import ELEMENT_TYPES
@@ -381,11 +388,8 @@ def _from_exact(
 
     None if the oracle does not follow the nodes, or not within the limit.
     """
-    wanted, nodes = {_COMPUTED.format(name)}, list[onnx.NodeProto]()
-    for node in reversed(cut.graph.node):
-        if wanted.intersection(node.output):
-            nodes.insert(0, node)
-            wanted.update(node.input)
+    nodes = nodes_needed(cut.graph.node, [_COMPUTED.format(name)])
+    wanted = names_read(nodes)
     output = onnx.ValueInfoProto(name=_COMPUTED.format(name))
     model = part(cut, nodes, [output], lambda _: None, constants_of(cut.graph))
     given = {each: array for each, array in feeds.items() if each in wanted}

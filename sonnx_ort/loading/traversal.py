@@ -199,6 +199,18 @@ def names_needed(node: onnx.NodeProto) -> Iterator[str]:
     return _names_needed([(node, frozenset())])
 
 
+def nodes_needed(nodes: Sequence[onnx.NodeProto], results: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes of a graph that some values need, in order: their producers, and theirs in turn."""
+    producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needed, pending = set[int](), list(results)
+    while pending:
+        index = producers.get(pending.pop())
+        if index is not None and index not in needed:
+            needed.add(index)
+            pending += names_needed(nodes[index])
+    return [nodes[index] for index in sorted(needed)]
+
+
 def names_captured(body: onnx.GraphProto) -> Iterator[str]:
     """The names that a subgraph reads and does not define."""
     pending: Pending = []

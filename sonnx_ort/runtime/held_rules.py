@@ -18,7 +18,7 @@ import onnxruntime
 
 from sonnx_ort.custom_ops.failure_channel import contract_violation
 from sonnx_ort.errors import ContractViolation
-from sonnx_ort.loading.traversal import label_of, names_needed
+from sonnx_ort.loading.traversal import label_of, nodes_needed
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
@@ -169,14 +169,7 @@ def inline_branches(graph: onnx.GraphProto, path: Sequence[str]) -> dict[str, bo
 
 def keep_only(graph: onnx.GraphProto, results: Sequence[str]) -> None:
     """Keep of a graph what computes some of its values, which become its outputs."""
-    producers = {name: node for node in graph.node for name in node.output}
-    kept, pending = set[int](), list(results)
-    while pending:
-        node = producers.get(pending.pop())
-        if node is not None and id(node) not in kept:
-            kept.add(id(node))
-            pending += names_needed(node)
-    nodes = [node for node in graph.node if id(node) in kept]
+    nodes = nodes_needed(graph.node, results)
     del graph.node[:], graph.output[:]
     graph.node.extend(nodes)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in results)
