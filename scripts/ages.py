@@ -188,10 +188,10 @@ class _Piece:
     files: Mapping[str, str] | None
 
 
-def ages(root: Path = RECORDS) -> list[Age]:
-    """How each record is related to the sources as they are."""
+def ages(root: Path = RECORDS, records: Iterable[Kept] | None = None) -> list[Age]:
+    """How records, all unless some are given, are related to the sources as they are."""
     newest = runpy.run_path(str(ROOT / "sonnx_ort" / "versions.py"))["TRIED"]
-    return [_age(kept, newest, root) for kept in KEPT]
+    return [_age(kept, newest, root) for kept in (KEPT if records is None else records)]
 
 
 def old(root: Path = RECORDS) -> str:
@@ -206,11 +206,11 @@ def old(root: Path = RECORDS) -> str:
 
 def table(page: str, root: Path = RECORDS) -> str:
     """The state of the records that a page links to, in Markdown."""
+    linked = [kept for kept in KEPT if f"(records/{kept.file})" in page]
     rows = [
         f"| [{age.kept.file}](records/{age.kept.file}){_part(age.kept)} | {age.date or '-'} "
         f"| {age} | `python3 {age.kept.command}` |"
-        for age in ages(root)
-        if f"(records/{age.kept.file})" in page
+        for age in ages(root, linked)
     ]
     head = ["| record | from | state | made anew by |", "| --- | --- | --- | --- |"]
     return "\n".join([*head, *rows])

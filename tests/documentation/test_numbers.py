@@ -188,7 +188,7 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     yield "docs/mutants.md", f"examples are {checks._SHARE['SONNX_ORT_EXAMPLES']}, not {default}"
     text = (REPOSITORY / "tests" / "soundness" / "test_proofs_against_runs.py").read_text("utf-8")
     (counts,) = re.findall(r"^DEFAULTS = \{(.*)\}$", text, re.MULTILINE)
-    yield "docs/campaigns.md", f"The tests try {sum(numbers(counts))} such graphs each time"
+    yield "docs/campaigns.md", f"The tests of `--thorough` try {sum(numbers(counts))} such graphs"
     graphs = constant("soundness/test_random_graphs.py", "DEFAULT")
     yield "docs/design.md", f"{graphs} random graphs are"
     optimizers = {pattern.optimizer for pattern in PATTERNS.values()}

@@ -3,6 +3,7 @@
 Models of few nodes, with inputs at the ends of their types. `campaigns.py certificates` tries more.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from support.soundness.changed_certificates import CHANGES
 from support.soundness.isolated import run_attempts, tally_of
 
-MODELS = 30
+DEFAULT = 30
+MODELS = int(os.environ.get("SONNX_ORT_GRAPHS", str(4 * DEFAULT))) // 4
 ATTEMPT = "support.soundness.changed_certificates:attempt"
 Lines = list[dict[str, Any]]
 
@@ -38,6 +40,7 @@ def test_no_changed_certificate_is_accepted_and_false(lines: Lines) -> None:
     assert false == []
 
 
+@pytest.mark.skipif(MODELS < DEFAULT, reason="too few models to tell")
 def test_changes_are_of_many_kinds_and_most_are_rejected(counts: Counter[str]) -> None:
     forged = {what: n for what, n in counts.items() if ":" in what and "as it is" not in what}
     assert sum(forged.values()) == CHANGES * counts["models"]

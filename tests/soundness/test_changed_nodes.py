@@ -12,7 +12,7 @@ from support.soundness.changed_nodes import NEWEST, OLDEST, bases
 from support.soundness.isolated import failures_of, run_attempts, tally_of
 
 DEFAULT = 131
-NODES = int(os.environ.get("SONNX_ORT_NODES", str(DEFAULT)))
+NODES = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
 FIRST = 2_000_000
 """Far from the numbers of nodes that the campaign tries."""
 
@@ -45,8 +45,8 @@ def test_most_operators_and_all_versions_are_tried():
 
 
 PLANTED = {
-    "keeps_dimensions": range(40),
-    "takes_any_index": range(FIRST, FIRST + 20),
+    "keeps_dimensions": range(10, 16),
+    "takes_any_index": range(FIRST + 8, FIRST + 12),
     "renames": range(FIRST, FIRST + 4),
     "adds_one": range(FIRST, FIRST + 4),
 }
