@@ -166,11 +166,9 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     integration = (REPOSITORY / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
     (cases,) = re.findall(r"--cases +(\d+) --durations", integration)
     graphs, splices, runs, examples = re.findall(r"SONNX_ORT_\w+=(\d+)", integration)
-    thorough = (
-        f"{cases} cases of each test or a tenth, {graphs} random graphs, {splices} splices, "
-        f"{runs} runs of each operator"
-    )
-    yield "CONTRIBUTING.md", f"the long tests too, with {thorough} and {examples} examples"
+    yield "CONTRIBUTING.md", f"the long tests too, with {cases} cases of each test or a tenth"
+    trials = f"{graphs} random graphs, {splices} splices, {runs} runs of each operator"
+    yield "CONTRIBUTING.md", f"{trials} and {examples} examples of hypothesis"
     # What only concerns this run, such as its files, is not on the page.
     called = r"^[^#\n]*?(scripts/(?:\w+\.py|emulated\.sh).*)"
     for command in re.findall(called, integration, re.MULTILINE):
