@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import hashlib
 import json
 from pathlib import Path
 
@@ -279,6 +280,23 @@ def test_rewriting_that_fails_today_is_told_of(tmp_path):
         sonnx_ort.verify(source, record, original=True)
         .differences[-1]
         .startswith("the model cannot be rewritten today: the model breaks the SONNX profile")
+    )
+
+
+def test_analysis_that_fails_today_is_told_of(tmp_path):
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(parse(GRAPH), source)
+    sonnx_ort.rewrite_file(
+        source, tmp_path / "enforced.onnx", record=record, backend="native", **OPTIONS["contract"]
+    )
+    document = json.loads(record.read_text(encoding="utf-8"))
+    onnx.save(parse(GRAPH.replace("y", "w")), source)
+    ancestor = document["metadata"]["component"]["pedigree"]["ancestors"][0]
+    ancestor["hashes"][0]["content"] = hashlib.sha256(source.read_bytes()).hexdigest()
+    rewrite_record(record, document)
+    assert sonnx_ort.verify(source, record, original=True).differences[-1] == (
+        "the model cannot be analyzed today: contract: the graph has no input or value 'y'; the "
+        "model's inputs are x, w; inputs of subgraphs and values of functions cannot have a contract"
     )
 
 
