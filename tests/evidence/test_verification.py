@@ -295,8 +295,9 @@ def test_analysis_that_fails_today_is_told_of(tmp_path):
     ancestor["hashes"][0]["content"] = hashlib.sha256(source.read_bytes()).hexdigest()
     rewrite_record(record, document)
     assert sonnx_ort.verify(source, record, original=True).differences[-1] == (
-        "the model cannot be analyzed today: contract: the graph has no input or value 'y'; the "
-        "model's inputs are x, w; inputs of subgraphs and values of functions cannot have a contract"
+        "the model cannot be analyzed today: contract: the graph has no input or value 'y'; "
+        "the model's inputs are x, w; inputs of subgraphs and values of functions cannot have a "
+        "contract"
     )
 
 
