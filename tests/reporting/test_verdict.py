@@ -1,11 +1,14 @@
 """The verdict of a report: what it counts, and how it tells one and several."""
 
+from dataclasses import replace
+
 import pytest
 
 import sonnx_ort
+from sonnx_ort.obligations.report import NewViolations
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.text_report import overview, text_reports
-from sonnx_ort.reporting.verdict import NodeState, node_states, table, verdict
+from sonnx_ort.reporting.verdict import NodeState, new_violations, node_states, table, verdict
 from support.graphs import parse
 
 VIOLATED = "(float[2] x, float[1] y) => (float[2] z) {{ {} }}"
@@ -37,6 +40,35 @@ def test_violations_are_counted_in_one_number(nodes: str, detail: str) -> None:
 )
 def test_nodes_that_were_not_looked_at_are_told(nodes: str, told: str) -> None:
     assert verdict(check(VIOLATED.format(nodes))).detail.endswith(f". {told}")
+
+
+DIV = {"Div.float.R1": 1}
+
+FORECASTS = {
+    "none": (NewViolations(), []),
+    "the same with each change": (
+        NewViolations({"Sub.float.R1": 2, **DIV}, {"Sub.float.R1": 2, **DIV}),
+        ["What sonnx-ort conform adds has 3 new violations (Div.float.R1, Sub.float.R1)."],
+    ),
+    "others with changes that round": (
+        NewViolations(DIV, {"Sub.float.R1": 2}),
+        [
+            "What sonnx-ort conform adds has 1 new violation (Div.float.R1).",
+            "What sonnx-ort conform --rounding adds has 2 new violations (Sub.float.R1).",
+        ],
+    ),
+    "with changes that round alone": (
+        NewViolations({}, DIV),
+        ["What sonnx-ort conform --rounding adds has 1 new violation (Div.float.R1)."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("new", "told"), FORECASTS.values(), ids=FORECASTS)
+def test_violations_that_changes_bring_about_are_told(new: NewViolations, told: list[str]) -> None:
+    report = replace(check(VIOLATED.format("z = Div(x, y)")), new_violations=new)
+    assert new_violations(report) == told
+    assert verdict(report).detail.endswith(" ".join(["refuses the model.", *told]))
 
 
 def test_state_of_a_node_is_the_worst_of_its_obligations() -> None:
