@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import sonnx_ort
+from sonnx_ort.loading.external_data import check_references
 from support.command import command
 from support.graphs import tensor
 
@@ -136,6 +137,19 @@ def refusal(made: onnx.ModelProto) -> str:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.check("m.onnx", operators="default")
     return str(caught.value)
+
+
+def test_tensor_without_elements_has_no_bytes() -> None:
+    check_references(model(referring([HERE, ("length", "0")], size=0)))
+
+
+def test_bytes_of_an_unknown_element_type_are_not_known() -> None:
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        check_references(model(referring([HERE], kind=77)))
+    assert str(caught.value) == (
+        "tensor 'w': its external data is for the element type 77, which this installation does "
+        "not know; upgrade onnx and onnx-ir, or export the model again"
+    )
 
 
 @pytest.mark.parametrize("where", WHERE)
