@@ -8,6 +8,7 @@ shapes, and ONNX Runtime only warns.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +32,13 @@ def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
         return None
     node = value.producer()
     tensor = value.const_value if node is None else _produced(node)
-    return None if isinstance(tensor, ir.ExternalTensor) else tensor
+    return None if tensor is None or _is_external(type(tensor)) else tensor
+
+
+@cache
+def _is_external(kind: type[ir.TensorProtocol]) -> bool:
+    """Whether tensors of a class are in external data; to ask an instance looks at its protocol."""
+    return issubclass(kind, ir.ExternalTensor)
 
 
 def _produced(node: ir.Node) -> ir.TensorProtocol | None:

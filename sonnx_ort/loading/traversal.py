@@ -87,29 +87,37 @@ def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
 
     onnx_ir offers the same, but takes more than twice as long.
     """
-    nodes: list[ir.Node] = []
-    for node in graph:
-        nodes.append(node)
-        if node.attributes.data:
-            for body in subgraphs_of(node):
-                nodes += every_node(body)
-    return nodes
+    return _nodes_and_bodies(graph)[0]
 
 
 def every_graph(graph: ir.Graph) -> list[ir.Graph]:
     """A graph and its subgraphs, each before those inside it."""
-    return _every_graph(graph, every_node(graph))
+    return [graph, *_nodes_and_bodies(graph)[1]]
 
 
-def _every_graph(graph: ir.Graph, nodes: Iterable[ir.Node]) -> list[ir.Graph]:
-    return [graph, *(body for node in nodes for body in subgraphs_of(node))]
+def _nodes_and_bodies(graph: ir.Graph | ir.Function) -> tuple[list[ir.Node], list[ir.Graph]]:
+    """Every node at any depth, and all subgraphs in the order of the nodes that have them."""
+    nodes: list[ir.Node] = []
+    bodies: list[ir.Graph] = []
+    for node in graph:
+        nodes.append(node)
+        if node.attributes.data and (own := subgraphs_of(node)):
+            bodies += own
+            for body in own:
+                inside, deeper = _nodes_and_bodies(body)
+                nodes += inside
+                bodies += deeper
+    return nodes, bodies
 
 
 def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The subgraphs of a node such as If or Loop."""
     # `data`, because a view of the attributes takes most of the time.
-    owning = [a for a in node.attributes.data.values() if a.type in _GRAPH_TYPES]
-    return [body for attribute in owning for body in subgraphs_in(attribute)] if owning else ()
+    attributes = node.attributes.data.values()
+    for attribute in attributes:
+        if attribute.type in _GRAPH_TYPES:
+            return [body for attribute in attributes for body in subgraphs_in(attribute)]
+    return ()
 
 
 def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
@@ -182,9 +190,9 @@ def defined_values(graph: ir.Graph) -> list[ir.Value]:
 
     The order is the same for two graphs with the same nodes.
     """
-    nodes = every_node(graph)
+    nodes, bodies = _nodes_and_bodies(graph)
     values = [value for node in nodes for value in node.outputs]
-    for inner in _every_graph(graph, nodes):
+    for inner in (graph, *bodies):
         # An initializer can also be an input.
         values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
     return values

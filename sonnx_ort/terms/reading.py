@@ -206,11 +206,26 @@ class Shapes:
 
     def _with_shapes_once(self, words: str) -> str:
         """The words with the shape of each operand only where it is named first."""
-        for name, shape in self.shapes.items():
-            shown = f"{name} {format_shape(shape)}"
-            first, found, rest = words.partition(shown)
-            words = first + found + rest.replace(shown, name)
-        return words
+        lengths = sorted({len(name) for name in self.shapes}, reverse=True)
+        named, parts, start = set[str](), list[str](), 0
+        at = words.find(" (")
+        while at >= 0:
+            # A Concat may have thousands of operands, so names are looked up and not searched for.
+            names = (words[at - length : at] for length in lengths if length <= at)
+            name = next((each for each in names if self._is_shown(each, words, at + 1)), None)
+            end = at + 1
+            if name is not None:
+                end += len(format_shape(self.shapes[name]))
+                if name in named:
+                    parts.append(words[start:at])
+                    start = end
+                named.add(name)
+            at = words.find(" (", end)
+        return "".join([*parts, words[start:]])
+
+    def _is_shown(self, name: str, words: str, at: int) -> bool:
+        """Whether a name is that of an operand, and its shape begins at a place of a text."""
+        return name in self.shapes and words.startswith(format_shape(self.shapes[name]), at)
 
 
 def _all(answers: Sequence[Answer]) -> Answer:

@@ -256,3 +256,19 @@ def test_size_is_compared_with_numbers_and_sizes_only(
 def test_numbers_are_hashed_by_identity() -> None:
     size = X.size(0)
     assert len({size, size, X.size(0)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("A B A B A", "A (2, n) and B (3,) and A and B and A"),
+        ("A in:0 A in:0", "A (2, n) and in:0 (rank unknown) and A and in:0"),
+        ("A BA A BA", "A (2, n) and BA (2, n) and A and BA"),
+        ("D D", "D (2, n) and D (2, n)"),
+    ],
+)
+def test_shape_of_an_operand_stands_where_it_is_named_first(names: str, words: str) -> None:
+    shapes = Shapes({"A": (2, "n"), "B": (3,), "in:0": None, "BA": (2, "n")}, lambda *_: True)
+    shown = {"A": "(2, n)", "B": "(3,)", "in:0": "(rank unknown)", "BA": "(2, n)", "D": "(2, n)"}
+    given = " and ".join(f"{name} {shown[name]}" for name in names.split())
+    assert shapes.answer(Decided(True, given)).words == words
