@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .catalog import require_verified
+from .catalog import MOVING, require_verified
 from .layout import require_written
 from .node import FLOATS, NUMBERS, Node
 from .sizes import Bounds, Rejected, require
@@ -391,14 +391,7 @@ def _chosen(node: Node) -> Sequence[Bounds]:
 
 
 _MOVING: Mapping[str, BoundsRule] = {
-    # All outputs contain only elements of the first input.
-    **dict.fromkeys(
-        (
-            *("Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
-            *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
-        ),
-        lambda node: [_operand(node, 0)] * node.results,
-    ),
+    **dict.fromkeys(MOVING, lambda node: [_operand(node, 0)] * node.results),
     "Compress": _selected,
     "Concat": _joined,
     "OneHot": lambda node: [_operand(node, 2)],

@@ -96,7 +96,7 @@ ELEMENTWISE = {
     "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
     "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),
     "Hardmax": ShapeRule((1, 13), like_first, _AXIS),
-    "Identity": ShapeRule((1, 25), like_first),
+    "Identity": ShapeRule((1, 25), like_first, moves=True),
     "InstanceNormalization": ShapeRule((6, 22), like_first, {"epsilon": ANY}),
     "IsInf": ShapeRule((10, 20), like_first, {"detect_negative": FLAG, "detect_positive": FLAG}),
     "LRN": ShapeRule((1, 13), like_first, {"alpha": ANY, "beta": ANY, "bias": ANY, "size": ANY}),
@@ -109,7 +109,9 @@ ELEMENTWISE = {
     "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
     "Mod": ShapeRule((10, 28), _common, {"fmod": FLAG}),
     "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
-    "ReverseSequence": ShapeRule((10, 10), like_first, {"batch_axis": ANY, "time_axis": ANY}),
+    "ReverseSequence": ShapeRule(
+        (10, 10), like_first, {"batch_axis": ANY, "time_axis": ANY}, moves=True
+    ),
     "RMSNormalization": ShapeRule(
         (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
     ),
@@ -136,6 +138,12 @@ SHAPE_RULES: Mapping[str, ShapeRule] = {
     **SHAPING,
 }
 """The rules by standard operator."""
+
+MOVING = tuple(name for name, rule in SHAPE_RULES.items() if rule.moves)
+"""The operators whose results have elements of their first operand alone.
+
+`tests/soundness/test_moved_elements.py` tries each of them.
+"""
 
 
 @functools.cache

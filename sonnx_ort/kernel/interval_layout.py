@@ -12,7 +12,7 @@ import numpy as np
 
 from .arithmetic import SLACK, Terms
 from .bounds import require_counted
-from .catalog import require_verified
+from .catalog import MOVING, require_verified
 from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
 from .interval_recurrent import gated_unit, long_short_term_memory
 from .interval_sums import SUMS
@@ -162,17 +162,10 @@ _LARGEST_FACTOR = 1e6
 
 
 LAYOUT: Mapping[str, IntervalRule] = {
-    **dict.fromkeys(
-        (
-            *("DepthToSpace", "Expand", "Flatten", "GatherElements", "GatherND"),
-            *("Reshape", "SpaceToDepth", "Squeeze", "Tile", "Unsqueeze"),
-        ),
-        _moved,
-    ),
+    **dict.fromkeys(MOVING, _moved),
     "Compress": _selected,
     "Concat": _joined,
     "ConstantOfShape": _filled,
-    "Gather": _moved,
     "Identity": lambda node: [operand(node, 0)],
     "Pad": _padded,
     "Range": _counted,

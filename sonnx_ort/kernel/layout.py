@@ -293,22 +293,26 @@ _BLOCK = {"blocksize": POSITIVE}
 
 LAYOUT = {
     "Concat": ShapeRule((4, 13), _concatenated, {"axis": ANY}),
-    "DepthToSpace": ShapeRule((1, 13), _depth_to_space, {**_BLOCK, "mode": ("DCR", "CRD")}),
-    "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}),
-    "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}),
-    "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}),
-    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
+    "DepthToSpace": ShapeRule(
+        (1, 13), _depth_to_space, {**_BLOCK, "mode": ("DCR", "CRD")}, moves=True
+    ),
+    "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}, moves=True),
+    "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}, moves=True),
+    "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}, moves=True),
+    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}, moves=True),
     "Pad": ShapeRule(
         (2, 25),
         _padded,
         {"mode": ("constant", "reflect", "edge", "wrap"), "pads": ANY, "value": ANY},
     ),
-    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": EVERY, "ends": EVERY}),
-    "SpaceToDepth": ShapeRule((1, 13), _space_to_depth, _BLOCK),
-    "Split": ShapeRule((2, 18), _split, {"axis": ANY, "split": ANY, "num_outputs": POSITIVE}),
-    "Squeeze": ShapeRule((1, 25), _squeezed, _AXES),
+    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": EVERY, "ends": EVERY}, moves=True),
+    "SpaceToDepth": ShapeRule((1, 13), _space_to_depth, _BLOCK, moves=True),
+    "Split": ShapeRule(
+        (2, 18), _split, {"axis": ANY, "split": ANY, "num_outputs": POSITIVE}, moves=True
+    ),
+    "Squeeze": ShapeRule((1, 25), _squeezed, _AXES, moves=True),
     "TopK": ShapeRule((1, 24), _best, {"axis": ANY, "k": ANY, "largest": FLAG, "sorted": FLAG}),
-    "Transpose": ShapeRule((1, 25), _transposed, {"perm": ANY}),
-    "Unsqueeze": ShapeRule((1, 25), _unsqueezed, _AXES),
+    "Transpose": ShapeRule((1, 25), _transposed, {"perm": ANY}, moves=True),
+    "Unsqueeze": ShapeRule((1, 25), _unsqueezed, _AXES, moves=True),
 }
 """The layout operators by name."""

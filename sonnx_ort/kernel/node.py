@@ -322,11 +322,13 @@ class ShapeRule:
         shapes: Gives the shapes of a node's results. Raises `Rejected` if nothing is known.
         attributes: The verified values of each attribute. For other values or attributes nothing is
             known: inference treats a flag of 2 as set, and kernels as unset.
+        moves: Whether each element of each result is an element of the first operand.
     """
 
     since: tuple[int, int]
     shapes: Callable[[Node], Shapes]
     attributes: Mapping[str, Container[object]] = field(default_factory=dict)
+    moves: bool = False
 
     def require_verified(self, node: Node) -> None:
         """Reject a node whose version or attributes are not among the verified ones.

@@ -262,17 +262,17 @@ SHAPING = {
     ),
     "ConstantOfShape": ShapeRule((9, 25), lambda node: (_sizes(node.elements(0)),), {"value": ANY}),
     "DFT": ShapeRule((17, 20), _like_first_rank, {"axis": ANY, "inverse": FLAG, "onesided": FLAG}),
-    "Expand": ShapeRule((8, 13), _expanded),
+    "Expand": ShapeRule((8, 13), _expanded, moves=True),
     # For a scalar, ONNX Runtime returns one row, as for a vector.
     "NonZero": ShapeRule((9, 13), lambda node: ((len(node.shape(0)) or None, None),)),
     "OneHot": ShapeRule((9, 11), _one_hot, {"axis": ANY}),
     "Range": ShapeRule((11, 11), _range),
-    "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}),
+    "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}, moves=True),
     "Resize": ShapeRule((10, 19), _resized, _RESIZING),
     "STFT": ShapeRule((17, 17), _spectrum, {"onesided": FLAG}),
     "Shape": ShapeRule((1, 25), _shape_of, {"start": ANY, "end": ANY}),
     "Size": ShapeRule((1, 25), lambda _: ((),)),
-    "Tile": ShapeRule((6, 13), _tiled),
+    "Tile": ShapeRule((6, 13), _tiled, moves=True),
     "Upsample": ShapeRule((7, 9), _like_first_rank, {"mode": ANY, "scales": ANY}),
 }
 """The operators of this file by name."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import MOST_CONSTANTS
+from sonnx_ort.kernel.catalog import MOVING
 from sonnx_ort.kernel.layout import require_written
 from sonnx_ort.kernel.sizes import Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -234,13 +235,7 @@ def _cast(seen: _Seen) -> float:
 GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
     **dict.fromkeys(("Abs", "Exp", "Sigmoid", "Softmax"), lambda _: _POSITIVE),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _positive_of_all),
-    **dict.fromkeys(
-        (
-            *("Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze"),
-            *("Tile", "Transpose", "Unsqueeze"),
-        ),
-        lambda seen: seen.gap(0),
-    ),
+    **dict.fromkeys(MOVING, lambda seen: seen.gap(0)),
     **dict.fromkeys(("Max", "Min"), lambda seen: min(seen.gaps_of_all(), default=_UNKNOWN)),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), lambda seen: min(seen.gap(0), _LARGEST)),
     # No number with a minus sign: a -0 is kept, and no other number below 0.

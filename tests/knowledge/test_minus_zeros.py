@@ -99,11 +99,16 @@ CASES = [
     ("ReduceSum(x, first)", NONE),
     ("ReduceSum(no, first)", SOME),
     ("ReduceSum<keepdims = 0>(positive, second)", ALL),
+    ("DepthToSpace<blocksize = 1>(no_4)", SOME),
     ("Expand(no, ones)", SOME),
     ("Flatten(no)", SOME),
     ("Gather(no, first)", SOME),
+    ("GatherElements(no, place)", SOME),
+    ("GatherND(no, place)", SOME),
     ("Reshape(no, flat)", SOME),
+    ("ReverseSequence(no, lengths)", SOME),
     ("Slice(no, first, second)", SOME),
+    ("SpaceToDepth<blocksize = 1>(no_4)", SOME),
     ("Split(no)", SOME),
     ("Squeeze(no_3, first)", SOME),
     ("Tile(no, sizes)", SOME),
@@ -116,7 +121,7 @@ CASES = [
 
 def of(expression: str, element_type: str) -> onnx.ModelProto:
     kind = 1 if element_type == "float" else 11
-    given = f"{GIVEN}  no_3 = Unsqueeze(no, first)"
+    given = f"{GIVEN}  no_3 = Unsqueeze(no, first)  no_4 = Reshape(no, image)"
     dtype = TYPES[element_type]
     floats = {name: np.array(elements, dtype) for name, elements in CONSTANTS.items()}
     scalars = {
@@ -124,6 +129,9 @@ def of(expression: str, element_type: str) -> onnx.ModelProto:
         for name in ("zero", "minus_zero", "one", "minus")
     }
     integers = {
+        "image": [-1, 2, 1, 1],
+        "lengths": [0, 1],
+        "place": [[0]],
         "pads": [0, 1, 1, 1],
         "first": [0],
         "second": [1],

@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper
 from sonnx_ort.kernel.bounds import BOUNDS_RULES
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.contract import NO_CONTRACT
+from support.changes import INSTALLED
 from support.soundness.arrays import Array
 from support.soundness.nodes import VERSIONS, NodeCase, random_case
 from support.soundness.operator_runs import (
@@ -30,7 +31,10 @@ from support.soundness.operator_runs import (
     runs_of,
 )
 
-OPERATORS = sorted(BOUNDS_RULES)
+_BYTES_ALONE = frozenset({"DepthToSpace", "SpaceToDepth"})
+"""Operators with kernels for integers of 8 bits alone, which no older version has."""
+
+OPERATORS = sorted(BOUNDS_RULES.keys() - (_BYTES_ALONE if INSTALLED < (1, 31) else set()))
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 _OLDEST = 9
@@ -235,6 +239,8 @@ def _with_integers(rng: random.Random, case: NodeCase) -> NodeCase:
     positions = everything if case.operator == "Concat" else _DATA.get(case.operator, (0,))
     if case.operator in ("ArgMax", "ArgMin", "TopK", "NonZero"):
         dtype = rng.choice(["int32", "int64"])
+    if case.operator in _BYTES_ALONE:
+        dtype = rng.choice(["int8", "uint8"])
     inputs = [
         array if array is None or index not in positions else _integers(rng, dtype, array.shape)
         for index, array in enumerate(case.inputs)
