@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper
 
 from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.checker.reading import elements_of as stored_elements
@@ -19,7 +19,7 @@ from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.deriving import Engine
 from sonnx_ort.kernel.iterations import Changing
 from sonnx_ort.kernel.node import MAX_ELEMENTS
-from sonnx_ort.kernel.sizes import Sizes, require
+from sonnx_ort.kernel.sizes import Rejected, Sizes, require
 
 
 def bodies_of(node: NodeProto) -> list[GraphProto]:
@@ -131,7 +131,7 @@ class Definitions(Engine):
         self._inputs = {value.name: value for value in graph.input}
         self._declared_ranks: dict[str, int] = {}
         self._constants: dict[str, TensorProto] = {}
-        self._sparse: set[str] = set()
+        self._sparse: dict[str, SparseTensorProto | None] = {}
         self._claims = claimed_shapes(graph)
         self._protos: dict[str, NodeProto] = {}
         self._true: set[str] = set()
@@ -150,7 +150,10 @@ class Definitions(Engine):
         """A graph of the file, as the engine reads it."""
         return kernel.Graph(
             [value.name for value in graph.input],
-            [tensor.name for tensor in graph.initializer],
+            [
+                *(t.name for t in graph.initializer),
+                *(t.values.name for t in graph.sparse_initializer),
+            ],
             [Node(node, self) for node in graph.node],
             [value.name for value in graph.output],
         )
@@ -159,10 +162,12 @@ class Definitions(Engine):
         """Take in what a graph defines and claims."""
         inputs = {value.name: value.type for value in graph.input}
         tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
+        sparse = (name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type"))
+        self._sparse |= dict.fromkeys(sparse)
         self._sparse |= {
-            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
+            tensor.values.name: None if tensor.values.name in inputs else tensor
+            for tensor in graph.sparse_initializer
         }
-        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
         for name, kind in inputs.items():
             if kind.tensor_type.HasField("shape"):
                 self._declared_ranks[name] = len(kind.tensor_type.shape.dim)
@@ -173,12 +178,12 @@ class Definitions(Engine):
                 if each.name == "value":
                     tensors[node.output[0]] = each.t
                 elif each.name == "sparse_value":
-                    self._sparse.add(node.output[0])
+                    self._sparse[node.output[0]] = each.sparse_tensor
         self._constants |= tensors
 
     def is_stored(self, value: str) -> bool:
         """Whether a value is an initializer or the result of a Constant that holds a tensor."""
-        return value in self._constants
+        return value in self._constants or self._sparse.get(value) is not None
 
     def is_declared(self, value: str) -> bool:
         """Whether the file says anything of the shape of a value."""
@@ -189,7 +194,19 @@ class Definitions(Engine):
         return self._declared_ranks.get(value)
 
     def _stored_shape(self, value: str) -> Sizes:
-        return tuple(self._constants[value].dims)
+        return tuple(self._stored_tensor(value).dims)
+
+    def stored_type(self, value: str) -> str:
+        """The type of the elements of a stored value."""
+        tensor = self._stored_tensor(value)
+        values = tensor.values if isinstance(tensor, SparseTensorProto) else tensor
+        return type_name(values.data_type)
+
+    def _stored_tensor(self, value: str) -> TensorProto | SparseTensorProto:
+        found = self._constants[value] if value in self._constants else self._sparse.get(value)
+        if found is None:
+            raise Rejected(f"'{value}' is not stored")
+        return found
 
     def require_true_claims(self, value: str) -> None:
         """Reject a value on whose way the file claims a size that is not established.

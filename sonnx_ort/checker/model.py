@@ -82,7 +82,7 @@ class Model(Definitions):
         if self.is_input(value):
             return type_name(self._inputs[value].type.tensor_type.elem_type)
         if self.is_stored(value):
-            return type_name(self._constants[value].data_type)
+            return self.stored_type(value)
         if value in self._takers:
             return self._type_of_state(*self._takers[value])
         node, place = self._node(value)

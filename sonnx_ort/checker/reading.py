@@ -121,6 +121,7 @@ def read_sparse(tensor: SparseTensorProto) -> None:
     """Reject a sparse tensor whose parts are not what they seem."""
     read_tensor(tensor.values)
     read_tensor(tensor.indices)
+    require(all(size >= 0 for size in tensor.dims), "a size of a sparse tensor is negative")
 
 
 def read_tensor(tensor: TensorProto) -> None:
