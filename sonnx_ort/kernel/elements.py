@@ -7,6 +7,8 @@ from fractions import Fraction
 from math import trunc
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto
 
 from .bounds import EXACT_IN_DOUBLE, LIMITS
@@ -33,6 +35,8 @@ from .sizes import (
 )
 
 T = TypeVar("T")
+
+Array = npt.NDArray[Any]
 
 HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
@@ -102,13 +106,55 @@ def _picked(node: Node) -> PartialSizes:
 
 
 def _part(node: Node) -> PartialSizes:
-    found = node.elements(0)
-    starts, ends, _, steps = slices_of(node, 1)
-    for start, end, step in zip(starts, ends, steps, strict=True):
+    return tuple(_sliced(node, _array(node.elements(0))))
+
+
+def _sliced(node: Node, found: Array) -> Array:
+    """What a Slice selects of a tensor of sizes."""
+    for start, end, place, step in zip(*slices_of(node, found.ndim), strict=True):
         if not isinstance(start, int) or not isinstance(end, int):
             raise Rejected("a position is open")
         require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
-        found = tuple(found[index] for index in selected(len(found), start, end, step))
+        axis = from_the_front(place, found.ndim)
+        found = found.take(list(selected(found.shape[axis], start, end, step)), axis)
+    return found
+
+
+def _reshaped(node: Node) -> PartialSizes:
+    """The elements of a vector, or of a tensor that was made of one by moving elements."""
+    try:
+        return node.elements(0)
+    except Rejected:
+        return tuple(_moved(node, 0).ravel())
+
+
+def _moved(node: Node, index: int) -> Array:
+    """An operand that Reshape, Slice and Transpose made of a vector, as PyTorch writes pads."""
+    source, shape = node.source(index), node.known_shape(index) or ()
+    known = [size for size in shape if isinstance(size, int)]
+    few = len(known) == len(shape) > 1 and math.prod(known) <= MAX_ELEMENTS
+    if source is None or not few:
+        raise Rejected(f"the elements of operand {index} are not known")
+    rule_of(source)
+    match source.op_type:
+        case "Reshape":
+            found = _array(source.elements(0))
+            require(found.size == math.prod(known), "their number is not known")
+            found = found.reshape(known)
+        case "Slice":
+            found = _sliced(source, _moved(source, 0))
+        case "Transpose":
+            found = _moved(source, 0).transpose(source.attribute("perm"))
+        case operator:
+            raise Rejected(f"the elements of a {operator} of this rank have no rule")
+    require(found.shape == tuple(known), "their number is not known")
+    return found
+
+
+def _array(elements: PartialSizes) -> Array:
+    """A vector of sizes, of which open ones are objects."""
+    found = np.empty(len(elements), object)
+    found[:] = elements
     return found
 
 
@@ -237,7 +283,7 @@ _CALCULATED: Mapping[str, Callable[..., Size | None]] = {
 
 ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
     **dict.fromkeys(_CALCULATED, _pairwise),
-    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), lambda node: node.elements(0)),
+    **dict.fromkeys(("Identity", "Squeeze", "Unsqueeze"), lambda node: node.elements(0)),
     "Cast": _cast,
     "Concat": lambda node: tuple(
         each for index in range(node.operands) for each in node.elements(index)
@@ -246,6 +292,7 @@ ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
     "Expand": _expanded,
     "Gather": _picked,
     "ReduceProd": _product,
+    "Reshape": _reshaped,
     "Shape": lambda node: node.shape()[asked_for(node)],
     "Size": lambda node: (math.prod(node.shape()),),
     "Slice": _part,
