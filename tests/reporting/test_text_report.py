@@ -8,7 +8,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.terminal import WIDTH
-from sonnx_ort.reporting.text_report import _cut, overview, text_report
+from sonnx_ort.reporting.text_report import _as_much_as_fits, overview, text_report
 from support.checks import mendable
 from support.graphs import model, parse, tensor
 
@@ -167,7 +167,7 @@ def test_lines_stay_within_the_width_whatever_the_names(
 )
 def test_line_is_cut_where_it_is_wider_than_all_may_be(line: str, shown: str) -> None:
     assert WIDTH == 100
-    assert _cut(line) == shown
+    assert _as_much_as_fits(line) == shown
 
 
 def test_what_can_be_mended_is_marked_and_counted() -> None:
