@@ -163,3 +163,13 @@ def test_runs_that_reach_all_are_as_many_as_throws_that_show_all_sides() -> None
 
     runs = runs_that_reach_all(0.99)
     assert probability(runs - 1) < 0.99 <= probability(runs)
+
+
+def test_what_runs_each_week_alone_is_among_the_thorough_tests() -> None:
+    """Who leaves these out leaves it out."""
+    weekly = re.compile(r"mark\.weekly")
+    both = re.compile(r"mark\.thorough[\s,]+@?pytest\.mark\.weekly")
+    texts = {path: path.read_text("utf-8") for path in TESTS.rglob("test_*.py")}
+    marked = {path: len(weekly.findall(text)) for path, text in texts.items()}
+    assert sum(marked.values()) > 0
+    assert {path: len(both.findall(text)) for path, text in texts.items()} == marked
