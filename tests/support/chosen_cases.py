@@ -24,37 +24,25 @@ WHOLE = frozenset({
 })  # fmt: skip
 """Folders and files of which every case runs: tables by hand, in which each line is one fact."""
 
-_NOT_YET = "never were all cases of it run one after the other, so that one may fail by chance"
-_ELSEWHERE = "it needs Node.js and Chromium, and never were all cases run where these are"
-
-FIXED = {
-    **dict.fromkeys(
-        (
-            "conformance/test_elements.py",
-            "conformance/test_elementwise_operators.py",
-            "conformance/test_every_element.py",
-            "conformance/test_meanings.py",
-            "conformance/test_single_operands.py",
-            "conformance/test_sixteen_bit_floats.py",
-            "end_to_end",
-            "packaging",
-            "proofs",
-            "runtime/test_patterns_together.py",
-            "scripts",
-            "soundness",
-            "suite/test_engines.py",
-            "upstream",
-        ),
-        _NOT_YET,
+FIXED = dict.fromkeys(
+    (
+        "conformance/test_elements.py",
+        "conformance/test_elementwise_operators.py",
+        "conformance/test_every_element.py",
+        "conformance/test_meanings.py",
+        "conformance/test_single_operands.py",
+        "conformance/test_sixteen_bit_floats.py",
+        "end_to_end",
+        "packaging",
+        "proofs",
+        "runtime/test_patterns_together.py",
+        "scripts",
+        "soundness",
+        "suite/test_engines.py",
+        "upstream",
     ),
-    **dict.fromkeys(
-        (
-            "reporting/test_html_page.py",
-            "reporting/test_html_print.py",
-        ),
-        _ELSEWHERE,
-    ),
-}
+    "never were all cases of it run one after the other, so that one may fail by chance",
+)
 """Folders and files of which a commit chooses no part, with the reason.
 
 They have the same cases in every run, unless it is told which part it has.
