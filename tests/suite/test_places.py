@@ -15,6 +15,7 @@ from sonnx_ort.suite.places import (
     MOST_ALTOGETHER,
     MOST_BYTES,
     MOST_OF_DIRECTORY,
+    filling,
     opened,
 )
 from sonnx_ort.suite.vectors import MANIFEST, vectors
@@ -55,6 +56,26 @@ def peak(work: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["folder", "archive.zip"])
+def test_what_is_put_into_a_place_is_read_from_it(name: str, tmp_path: Path) -> None:
+    contents = {"a.json": b"{}", "b/c/zeros": bytes(MEBIBYTE)}
+    with filling(tmp_path / name) as put:
+        for path, content in contents.items():
+            put(path, content)
+    with opened(tmp_path / name) as place:
+        assert [path for path in (*contents, "b/other") if (place / path).exists()] == [*contents]
+        assert {path: (place / path).read_bytes() for path in contents} == contents
+
+
+def test_archive_is_packed_and_the_same_whenever_it_is_made(tmp_path: Path) -> None:
+    with filling(tmp_path / "archive.zip") as put:
+        put("zeros", bytes(MEBIBYTE))
+    with zipfile.ZipFile(tmp_path / "archive.zip") as made:
+        (told,) = made.infolist()
+    assert (told.compress_type, told.date_time) == (zipfile.ZIP_DEFLATED, (1980, 1, 1, 0, 0, 0))
+    assert told.compress_size < MEBIBYTE // 100
 
 
 def test_file_that_unpacks_to_too_many_bytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
