@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from sonnx_ort.envelope.seen import numbers_in, widened
+from sonnx_ort.envelope.seen import largest_sizes, numbers_in, widened
 from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.element_type import FLOAT_TYPES, NUMERIC_TYPES, ElementType
 from sonnx_ort.terms.language import finite_numbers
@@ -82,3 +82,18 @@ def test_numbers_of_floats_are_those_of_the_type(kind):
 def test_texts_and_empty_arrays_have_no_numbers():
     arrays = {"x": np.array(["a"], object), "y": np.zeros(0, np.float32), "z": ["a list"]}
     assert numbers_in([arrays]) == {}
+
+
+SMALL, LARGE = np.zeros(2), np.zeros((3, 2))
+
+
+@pytest.mark.parametrize("runs", [(SMALL, LARGE), (LARGE, SMALL)], ids=["growing", "shrinking"])
+def test_size_is_the_largest_of_all_runs(runs: tuple[np.ndarray, np.ndarray]) -> None:
+    values = [{"x": each, "other": np.zeros(1), "none": None} for each in runs]
+    assert largest_sizes(values) == {"x": 6, "other": 1}
+
+
+@pytest.mark.parametrize("runs", [([1, 5], [-2, 3]), ([-2, 3], [1, 5])])
+def test_numbers_of_runs_are_taken_together(runs: tuple[list[int], list[int]]) -> None:
+    seen = numbers_in([{"x": np.float32(each)} for each in runs])["x"]
+    assert (seen.lower, seen.upper, seen.samples) == (-2, 5, 2)
