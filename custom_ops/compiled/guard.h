@@ -206,16 +206,9 @@ struct GuardKernel {
     for (size_t after = axis + 1; after < shape.rank; ++after) {
       inner *= static_cast<size_t>(shape.sizes[after]);
     }
-    for (size_t start = 0; start < count; start += length * inner) {
-      for (size_t line = start; line < start + inner; ++line) {
-        size_t seen = 0;
-        while (seen < length && scans.is_negative_infinity(data + (line + seen * inner) * scans.size)) {
-          ++seen;
-        }
-        if (seen == length) return broken(test, element(0, given, data, line), given);
-      }
-    }
-    return nullptr;
+    const size_t line =
+        scans.infinite_line == nullptr ? count : scans.infinite_line(data, count, length, inner);
+    return line == count ? nullptr : broken(test, element(0, given, data, line), given);
   }
 
   static OrtStatus* integers(const Given& given, Integers& made) {

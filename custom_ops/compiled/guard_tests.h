@@ -41,20 +41,14 @@ struct Scans {
   Scan within[2][2];  // where NaN is allowed, where 0 is
   Scan whole;         // finite and without a fraction; null for integers
   bool (*above)(const void* one, const void* other);
-  bool (*is_negative_infinity)(const void* element);
+  size_t (*infinite_line)(const void* elements, size_t count, size_t length,
+                          size_t distance);  // null for integers
   std::string (*text)(const void* element);
 };
 
 template <class T>
 bool is_above(const void* one, const void* other) {
   return widened(*static_cast<const T*>(one)) > widened(*static_cast<const T*>(other));
-}
-
-template <class T>
-bool is_negative_infinity(const void* element) {
-  if constexpr (std::is_integral_v<T>) return false;
-  return static_cast<double>(widened(*static_cast<const T*>(element))) ==
-         -std::numeric_limits<double>::infinity();
 }
 
 template <class T>

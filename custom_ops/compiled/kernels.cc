@@ -211,7 +211,6 @@ Scans scans() {
   Scans made = baseline::scans<T>();
 #endif
   made.above = is_above<T>;
-  made.is_negative_infinity = is_negative_infinity<T>;
   made.text = told<T>;
   return made;
 }

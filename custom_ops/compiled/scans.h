@@ -42,12 +42,13 @@ SONNX_INLINE T of_bits(uint64_t bits) {
   return made;
 }
 
-/// Elements within both ends. Those of a block are compared without a branch.
+/// Elements within both ends. Those of a block are compared without a branch, in several streams:
+/// no comparison waits for the one before it.
 template <class T, bool NAN_TOO, bool ZERO_TOO>
 struct Within {
   using Key = typename InOrder<T>::Key;
   static constexpr bool kIs16Bits = !std::is_same_v<Key, T>;
-  static constexpr size_t kMany = 4096;
+  static constexpr size_t kStreams = 4, kLength = 4096 / kStreams, kMany = kStreams * kLength;
 
   static SONNX_INLINE bool is_outside(T element, Key lowest, Key highest) {
     const Key x = InOrder<T>::of(element);
@@ -71,15 +72,24 @@ struct Within {
       if (lowest == 0) lowest = static_cast<Key>(-1);
       if (highest == static_cast<Key>(-1)) highest = 0;
     }
-    for (size_t start = 0; start < count; start += kMany) {
-      const size_t many = std::min(kMany, count - start);
-      Flag<sizeof(T)> outside = 0;
-      for (size_t i = 0; i < many; ++i) {
-        outside |= static_cast<Flag<sizeof(T)>>(is_outside(given[start + i], lowest, highest));
+    const auto look = [lowest, highest](T element) {
+      return static_cast<Flag<sizeof(T)>>(is_outside(element, lowest, highest));
+    };
+    size_t start = 0;
+    for (; start + kMany <= count; start += kMany) {
+      const T* const block = given + start;
+      Flag<sizeof(T)> first = 0, second = 0, third = 0, fourth = 0;
+      for (size_t i = 0; i < kLength; ++i) {
+        first |= look(block[i]);
+        second |= look(block[i + kLength]);
+        third |= look(block[i + 2 * kLength]);
+        fourth |= look(block[i + 3 * kLength]);
       }
-      if (outside != 0) return false;
+      if ((first | second | third | fourth) != 0) return false;
     }
-    return true;
+    Flag<sizeof(T)> outside = 0;
+    for (; start < count; ++start) outside |= look(given[start]);
+    return outside == 0;
   }
 };
 
@@ -96,6 +106,31 @@ bool all_whole(const void* elements, size_t count, const Ends& ends) {
   return !fraction;
 }
 
+/// Whether a float is negative infinity.
+template <class T>
+SONNX_INLINE bool is_negative_infinity(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x == -std::numeric_limits<T>::infinity();
+  } else {
+    return x.bits == (0x8000 | InOrder<T>::kInfinity);
+  }
+}
+
+/// The start of the first line that is negative infinity throughout; the count if there is none.
+/// The elements of a line lie apart by a distance.
+template <class T>
+size_t infinite_line(const void* elements, size_t count, size_t length, size_t distance) {
+  const T* const given = static_cast<const T*>(elements);
+  for (size_t start = 0; start < count; start += length * distance) {
+    for (size_t line = start; line < start + distance; ++line) {
+      size_t seen = 0;
+      while (seen < length && is_negative_infinity(given[line + seen * distance])) ++seen;
+      if (seen == length) return line;
+    }
+  }
+  return count;
+}
+
 /// What is done with elements of a type.
 template <class T>
 Scans scans() {
@@ -105,6 +140,9 @@ Scans scans() {
   made.within[0][1] = Within<T, false, true>::all;
   made.within[1][0] = Within<T, true, false>::all;
   made.within[1][1] = Within<T, true, true>::all;
-  if constexpr (!std::is_integral_v<T>) made.whole = all_whole<T>;
+  if constexpr (!std::is_integral_v<T>) {
+    made.whole = all_whole<T>;
+    made.infinite_line = infinite_line<T>;
+  }
   return made;
 }

@@ -125,7 +125,7 @@ def test_elements_pass_that_are_in_the_set(numbers: NumberSet, kind: ElementType
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("place", [0, 4095, 4096, 32768, 99_999])
+@pytest.mark.parametrize("place", [0, 1023, 1024, 2048, 3072, 4095, 4096, 32768, 99_999])
 def test_one_element_outside_is_found_wherever_it_is(kind: ElementType, place: int) -> None:
     session = guard_of(on_elements("x", NONZERO), [kind])
     elements = np.ones((100, 1000), kind.dtype)
@@ -133,6 +133,26 @@ def test_one_element_outside_is_found_wherever_it_is(kind: ElementType, place: i
     elements.reshape(-1)[place] = 0
     with pytest.raises(Exception, match=rf"operand 0\[{place // 1000}, {place % 1000}\] = 0; "):
         run(session, {"operand 0": elements})
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("name", ["finite", "neither zero nor NaN", "from -1 to 1, or NaN"])
+def test_element_is_judged_alike_wherever_it_is_in_a_block(name: str, kind: ElementType) -> None:
+    session = guard_of(on_elements("x", NUMBERS[name]), [kind])
+    for element in special_values(kind):
+        number = element.item()
+        nan, zero = math.isnan(number), number == 0
+        match name:
+            case "finite":
+                allowed = not nan and abs(number) != math.inf
+            case "from -1 to 1, or NaN":
+                allowed = nan or -1 <= number <= 1
+            case _:
+                allowed = not nan and not zero
+        for size, place in ((4096, 0), (4096, 1024), (4096, 4095), (4097, 4096), (8191, 5000)):
+            elements = np.ones(size, kind.dtype)
+            elements[place] = element
+            assert passes(session, elements) == allowed, (number, size, place)
 
 
 @pytest.mark.parametrize("kind", [t for t in TYPES if t.family is Family.FLOAT])
