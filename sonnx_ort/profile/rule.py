@@ -5,8 +5,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.terms.operand import Operand
@@ -205,6 +207,12 @@ class Requirement(Protocol):
         ...
 
 
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a type, which numpy makes anew each time, in as long as a rule takes."""
+    return str(dtype)
+
+
 class JudgedInRuns(NamesOperands):
     """A requirement that a run checks as it is judged before, of operands that are all known."""
 
@@ -219,7 +227,7 @@ class JudgedInRuns(NamesOperands):
     ) -> Violation | None:
         """Decide for the operands of a run, which have these names."""
         operands = [
-            Operand(name, "", "run", str(a.dtype), tuple(a.shape), constant=a)
+            Operand(name, "", "run", _name_of(a.dtype), tuple(a.shape), constant=a)
             for name, a in zip(names, arrays, strict=True)
         ]
         judgement = self.judge(operands)

@@ -323,6 +323,8 @@ class NumberSet:
     def first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
         """The index of the first element outside; None if there is none."""
         lower, upper = self.limits(array.dtype)
+        if self._holds_extremes(array, lower, upper):
+            return None
         with np.errstate(invalid="ignore", over="ignore"):
             masks = [] if lower is None else [array < lower]
             masks += [] if upper is None else [array > upper]
@@ -335,6 +337,47 @@ class NumberSet:
         outside = np.asarray(reduce(np.logical_or, masks))
         return first_index(outside) if outside.any() else None
 
+    def _holds_extremes(
+        self, array: npt.NDArray[Any], lower: float | None, upper: float | None
+    ) -> bool:
+        """Whether the extremes of each block show that no element is outside.
+
+        No array is made, and a block stays in the cache. A block with NaN shows nothing, nor does
+        an array that has to be copied.
+        """
+        if array.dtype.kind not in _ORDERED or not array.flags.c_contiguous:
+            return False
+        ordered = (lower, upper, self.admits_nan) != (None, None, True)
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, _BLOCK):
+            block = flat[start : start + _BLOCK]
+            if ordered and not _lies_within(block, lower, upper):
+                return False
+            if not self.admits_zero and _has_zero(block):
+                return False
+        return True
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def _lies_within(block: npt.NDArray[Any], lower: float | None, upper: float | None) -> bool:
+    """Whether the extremes of some elements are within limits, and none of them is NaN."""
+    smallest = block.min()
+    if smallest != smallest or (lower is not None and smallest < lower):  # noqa: PLR0124
+        return False
+    return upper is None or not block.max() > upper
+
+
+def _has_zero(block: npt.NDArray[Any]) -> bool:
+    """Whether an element is 0; numpy counts those of integers faster than it compares them."""
+    if block.dtype.kind in _WITHOUT_NAN:
+        return bool(np.count_nonzero(block) < block.size)
+    return bool((block == 0).any())
+
+
+_ORDERED = frozenset("iuf")
+"""The kinds of types whose extremes numpy finds, NaN if there is one."""
+
+_BLOCK = 1 << 16
 
 FINITE_NUMBERS = NumberSet("NaN or infinite", finite_limits, admits_nan=False)
 """The numbers that are neither NaN nor infinite."""
