@@ -65,8 +65,9 @@ from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule, Violation
 
 Array = npt.NDArray[Any]

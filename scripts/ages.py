@@ -73,9 +73,13 @@ KEPT = (
         *("conditions.json", "conditions"),
         *("custom_ops", "sonnx_ort/enforcing/native", "sonnx_ort/guards"),
         *("sonnx_ort/enforcing/broadcasting.py", "sonnx_ort/enforcing/hidden_shapes.py"),
-        *("sonnx_ort/obligations/passed_guards.py", "sonnx_ort/enforcing/recognition.py"),
-        *("sonnx_ort/enforcing/record.py", "sonnx_ort/certificates.py", "sonnx_ort/checker"),
-        "sonnx_ort/kernel",
+        *("sonnx_ort/analysis/passed_guards.py", "sonnx_ort/enforcing/recognition.py"),
+        *(
+            "sonnx_ort/enforcing/metadata.py",
+            "sonnx_ort/analysis/certificates.py",
+            "sonnx_ort/checker",
+        ),
+        "sonnx_ort/facts",
         kinds=(".py",),
     ),
     _campaign(

@@ -37,8 +37,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.verdicts import Verdict
 from sonnx_ort.profile.source import draft_of
+from sonnx_ort.runs.audit.verdicts import Verdict
 
 Array = npt.NDArray[Any]
 

@@ -35,7 +35,7 @@ from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.backends import Backend
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.options import RewriteOptions
 from sonnx_ort.profile.options import Broadcasting, Edition
 

@@ -28,12 +28,12 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sonnx_ort/guards": ("tests/enforcing", "tests/guards"),
         "sonnx_ort/enforcing/broadcasting.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/hidden_shapes.py": ("tests/enforcing",),
-        "sonnx_ort/obligations/passed_guards.py": ("tests/obligations",),
+        "sonnx_ort/analysis/passed_guards.py": ("tests/analysis",),
         "sonnx_ort/enforcing/recognition.py": ("tests/enforcing",),
-        "sonnx_ort/enforcing/record.py": ("tests/enforcing",),
-        "sonnx_ort/certificates.py": ("tests/certificates",),
+        "sonnx_ort/enforcing/metadata.py": ("tests/enforcing",),
+        "sonnx_ort/analysis/certificates.py": ("tests/certificates",),
         "sonnx_ort/checker": ("tests/certificates",),
-        "sonnx_ort/kernel": ("tests/certificates", "tests/kernel"),
+        "sonnx_ort/facts": ("tests/certificates", "tests/facts"),
     }
 )
 """What is measured, each with its tests."""

@@ -21,8 +21,8 @@ import onnx
 import onnxruntime
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.suite.cases import WITH_CASES, cases
-from sonnx_ort.suite.vectors import Outcome, run, write
+from sonnx_ort.vectors.cases import WITH_CASES, cases
+from sonnx_ort.vectors.suite import Outcome, run, write
 
 ENGINES = ("onnxruntime", *(f"sonnx_ort:{backend}" for backend in Backend), "onnx.reference")
 """The engines that run unless others are named."""

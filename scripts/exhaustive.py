@@ -24,10 +24,10 @@ from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS
+from sonnx_ort.meaning.numbers import FLOAT_FORMATS
+from sonnx_ort.ort.feeds import to_array, to_ort_value
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.feeds import to_array, to_ort_value
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from accuracy.table import TABLE, loaded, stored, table_of
 from ages import sources_of
 from records import RECORDS, Record, make_parser, steps, today, versions_of
 
-from sonnx_ort.files import write_text
+from sonnx_ort.loading.saving import write_text
 
 RECORD = RECORDS / "accuracy.json"
 """What was found."""

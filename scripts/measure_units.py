@@ -19,7 +19,7 @@ from model_builders.graphs import parse
 from plain_sessions import make_options, start
 from records import RECORDS, Record, add, make_parser, steps, versions_of
 
-from sonnx_ort.comparing.difference import Measure, distances
+from sonnx_ort.runs.diff.difference import Measure, distances
 
 Array = npt.NDArray[Any]
 

@@ -17,7 +17,7 @@ from ages import KEPT, MEASURED, RECORDS, SNAPSHOTS, digest_of_all, digests
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sonnx_ort.files import write_text
+from sonnx_ort.loading.saving import write_text
 
 __all__ = [
     "RECORDS",

@@ -6,7 +6,7 @@ equal shapes (R1). SONNX Broadcast, "Informal specification": condition 1 (ranks
 indexes start at 0 here and at 1 there.
 
 The bundled models are built with this, and the tests hold the backends to it. Rules on elements of
-element-wise operators are those of `oracle.domains`, told a second time; those of other operators
+element-wise operators are those of `meaning.domains`, told a second time; those of other operators
 are `statements`. Which rules there are is asked of the profile, and not what they decide.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from statements import NEWEST, SHOWN, kept_by
 
-from sonnx_ort.oracle import Undefined, elementwise, meaning
-from sonnx_ort.oracle.domains import Domain, ElementRule, domain, smallest_by_minus_one
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, exact_elements
+from sonnx_ort.meaning import Undefined, elementwise, meaning
+from sonnx_ort.meaning.domains import Domain, ElementRule, domain, smallest_by_minus_one
+from sonnx_ort.meaning.numbers import NO_ATTRIBUTES, Attributes, Operands, exact_elements
 from sonnx_ort.profile.catalog import OPERATORS as PROFILED
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition

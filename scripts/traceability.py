@@ -29,7 +29,7 @@ run_in_environment()
 from tracing.entries import Document, Entry, UnusableEntry, read_documents
 
 from sonnx_ort.profile.source import TEXTS, UNFOLLOWED, Text
-from sonnx_ort.suite.documents import EXAMPLES, LEFT_OUT
+from sonnx_ort.vectors.documents import EXAMPLES, LEFT_OUT
 
 ELLIPSIS = "…"
 """Stands in a quotation for what is omitted of it."""

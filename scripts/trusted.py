@@ -39,7 +39,7 @@ _LIMITED = f"{_ALONE}import sonnx_ort.checker.contracts, sonnx_ort.checker.premi
 _CHECK = """
 import json, sys
 import sonnx_ort.loading.canonical
-import sonnx_ort.obligations.examination
+import sonnx_ort.analysis.examination
 """
 
 LOADED: Mapping[str, str] = {

@@ -18,19 +18,19 @@ from sonnx_ort.versions import VERSION
 
 if TYPE_CHECKING:
     from sonnx_ort import models
-    from sonnx_ort.api import check, rewrite
+    from sonnx_ort.analysis.obligation import Obligation
+    from sonnx_ort.analysis.report import ModelRejected, Report
+    from sonnx_ort.analysis.waivers import Waiver
+    from sonnx_ort.api.checking import check
+    from sonnx_ort.api.files import certify, rewrite_file
+    from sonnx_ort.api.rewriting import rewrite
     from sonnx_ort.backends import Backend
-    from sonnx_ort.comparing.audit import Audit, audit
-    from sonnx_ort.comparing.reduction import Reduced, reduce
-    from sonnx_ort.conformity import Conformed, conform, conform_file
+    from sonnx_ort.conforming.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
-    from sonnx_ort.envelope import propose_contract
     from sonnx_ort.evidence.verification import Verification, verify
-    from sonnx_ort.file_api import certify, rewrite_file
-    from sonnx_ort.installation import SelfCheck, self_check
-    from sonnx_ort.obligations.obligation import Obligation
-    from sonnx_ort.obligations.report import ModelRejected, Report
-    from sonnx_ort.obligations.waivers import Waiver
+    from sonnx_ort.installation.self_checking import SelfCheck, self_check
+    from sonnx_ort.ort.registration import register
+    from sonnx_ort.ort.session import InferenceSession
     from sonnx_ort.profile.contract import (
         Contract,
         ShapeContract,
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     )
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
-    from sonnx_ort.runtime.registration import register
-    from sonnx_ort.runtime.session import InferenceSession
+    from sonnx_ort.runs.audit.audit import Audit, audit
+    from sonnx_ort.runs.reduce.reduction import Reduced, reduce
+    from sonnx_ort.samples import propose_contract
 
 __all__ = [
     "Audit",
@@ -102,18 +103,18 @@ if not _has_outer_files(_HERE) and _has_outer_files(_HERE.parent):
     __path__.append(str(_HERE.parent))
 
 _MODULES = {
-    "Audit": "comparing.audit",
+    "Audit": "runs.audit.audit",
     "Backend": "backends",
     "Broadcasting": "profile.options",
-    "Conformed": "conformity",
+    "Conformed": "conforming.conformity",
     "Contract": "profile.contract",
     "Edition": "profile.options",
-    "InferenceSession": "runtime.session",
-    "ModelRejected": "obligations.report",
-    "Obligation": "obligations.obligation",
-    "Reduced": "comparing.reduction",
-    "Report": "obligations.report",
-    "SelfCheck": "installation",
+    "InferenceSession": "ort.session",
+    "ModelRejected": "analysis.report",
+    "Obligation": "analysis.obligation",
+    "Reduced": "runs.reduce.reduction",
+    "Report": "analysis.report",
+    "SelfCheck": "installation.self_checking",
     "Status": "profile.rule",
     "Verification": "evidence.verification",
     "ShapeContract": "profile.contract",
@@ -121,19 +122,19 @@ _MODULES = {
     "StateContract": "profile.contract",
     "TypeContract": "profile.contract",
     "ValueContract": "profile.contract",
-    "Waiver": "obligations.waivers",
-    "audit": "comparing.audit",
-    "certify": "file_api",
-    "check": "api",
-    "conform": "conformity",
-    "conform_file": "conformity",
+    "Waiver": "analysis.waivers",
+    "audit": "runs.audit.audit",
+    "certify": "api.files",
+    "check": "api.checking",
+    "conform": "conforming.conformity",
+    "conform_file": "conforming.conformity",
     "kernels_library": "custom_ops.compiled.library",
-    "propose_contract": "envelope",
-    "reduce": "comparing.reduction",
-    "register": "runtime.registration",
-    "rewrite": "api",
-    "rewrite_file": "file_api",
-    "self_check": "installation",
+    "propose_contract": "samples",
+    "reduce": "runs.reduce.reduction",
+    "register": "ort.registration",
+    "rewrite": "api.rewriting",
+    "rewrite_file": "api.files",
+    "self_check": "installation.self_checking",
     "verify": "evidence.verification",
 }
 """Where each public name comes from."""

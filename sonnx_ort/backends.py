@@ -5,9 +5,9 @@ import platform
 from importlib.util import find_spec
 from typing import Literal
 
-from sonnx_ort.arguments import choose
 from sonnx_ort.custom_ops.compiled.library import kernels_library, require_kernels_built
 from sonnx_ort.errors import BackendUnavailable
+from sonnx_ort.errors.arguments import choose
 
 
 class Backend(enum.StrEnum):

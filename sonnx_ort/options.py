@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypedDict
 
-from sonnx_ort.arguments import choose
+from sonnx_ort.analysis.contracts import ContractSource, read_contract
+from sonnx_ort.analysis.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError, did_you_mean
-from sonnx_ort.obligations.contracts import ContractSource, read_contract
-from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
+from sonnx_ort.errors.arguments import choose
+from sonnx_ort.errors.remedies import Advice, Option
 from sonnx_ort.profile.catalog import (
     DEFAULT_OPERATORS,
     ELEMENTWISE_OPERATORS,
@@ -21,7 +22,6 @@ from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Edition, EditionChoice
-from sonnx_ort.remedies import Advice, Option
 
 DEFAULT: Final = "default"
 """The name of the operators that are enforced by default."""

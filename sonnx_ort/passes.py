@@ -8,13 +8,13 @@ from typing import Unpack
 
 import onnx_ir as ir
 
-from sonnx_ort.api import warn_unless_runnable
-from sonnx_ort.arguments import checked_arguments
-from sonnx_ort.conformity import ConformOptions, conform
+from sonnx_ort.api.rewriting import warn_unless_runnable
+from sonnx_ort.api.unenforced import warn_of_unenforced
+from sonnx_ort.conforming.conformity import ConformOptions, conform
+from sonnx_ort.errors.arguments import checked_arguments
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.options import Choices, RewriteOptions
 from sonnx_ort.pipeline import enforce
-from sonnx_ort.unenforced import warn_of_unenforced
 
 
 class ConformPass(ir.passes.FunctionalPass):
@@ -28,7 +28,7 @@ class ConformPass(ir.passes.FunctionalPass):
         """Choose how to conform.
 
         Args:
-            **options: See `sonnx_ort.conformity.ConformOptions`.
+            **options: See `sonnx_ort.conforming.conformity.ConformOptions`.
         """
         self._options = options
 

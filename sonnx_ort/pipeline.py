@@ -24,7 +24,19 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.analysis.examination import Examination, examine_model
+from sonnx_ort.analysis.obligation import identify
+from sonnx_ort.analysis.premises import Premises, premises_of
+from sonnx_ort.analysis.report import Coverage, Extent, Report
+from sonnx_ort.analysis.waivers import Waiver
+from sonnx_ort.analysis.waiving import (
+    record_waivers,
+    recorded_waivers,
+    waivers_in_effect,
+    with_recorded_waivers,
+)
 from sonnx_ort.backends import Backend
+from sonnx_ort.enforcing.metadata import ENFORCED, forget, read_enforcement, restore
 from sonnx_ort.enforcing.planning import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.recognition import (
     EnforcedBefore,
@@ -33,7 +45,6 @@ from sonnx_ort.enforcing.recognition import (
     require_standard_operators,
     still_demanding,
 )
-from sonnx_ort.enforcing.record import ENFORCED, forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
@@ -47,24 +58,13 @@ from sonnx_ort.loading.serialization import (
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import every_node, label_of
 from sonnx_ort.loading.validity import checkable
-from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.obligation import identify
-from sonnx_ort.obligations.premises import Premises, premises_of
-from sonnx_ort.obligations.report import Coverage, Extent, Report
-from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.obligations.waiving import (
-    record_waivers,
-    recorded_waivers,
-    waivers_in_effect,
-    with_recorded_waivers,
-)
+from sonnx_ort.loading.written import Written, where_written
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.demands import Demands
-from sonnx_ort.written import Written, where_written
 
 if TYPE_CHECKING:
-    from sonnx_ort.certificates import Proofs
+    from sonnx_ort.analysis.certificates import Proofs
     from sonnx_ort.conforming.fixpoint import ConformedGraph
     from sonnx_ort.conforming.rounds import Made, Selection
     from sonnx_ort.conforming.worsening import Start
@@ -325,7 +325,7 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
 
 def proofs_of(examined: Examined) -> "Proofs":
     """What is proved of a model, and what of it is certified."""
-    from sonnx_ort.certificates import Proofs
+    from sonnx_ort.analysis.certificates import Proofs
 
     model = examined.loaded.model
     return Proofs(model.proto, model.graph_model.graph, examined.examination)
@@ -343,7 +343,7 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     loaded = examined.loaded
     if not loaded.choices.certified or loaded.rewritten:
         return examined
-    from sonnx_ort.certificates import only_certified
+    from sonnx_ort.analysis.certificates import only_certified
 
     proofs = proofs_of(examined)
     certified = only_certified(examined.examination, proofs)

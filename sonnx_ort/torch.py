@@ -6,11 +6,11 @@ PyTorch is imported when a module is exported; the extra `torch` of this package
 from collections.abc import Sequence
 from typing import Any
 
-from sonnx_ort.api import check
-from sonnx_ort.conformity import conform
+from sonnx_ort.analysis.contracts import ContractSource
+from sonnx_ort.analysis.report import ModelRejected
+from sonnx_ort.api.checking import check
+from sonnx_ort.conforming.conformity import conform
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.obligations.report import ModelRejected
 from sonnx_ort.options import PROFILE, OperatorsChoice, Waivers
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, settings
 import sonnx_ort
 from sonnx_ort import backends
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing import isolated_run
 from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.options import Choices
+from sonnx_ort.runs import isolated_run
 from support import chosen_cases, time_limits
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.forks import FORKING

@@ -15,82 +15,82 @@ from support.child import run_python
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 ROOMS = """
-kernel:
-progress:
+facts:
 deferred_sympy:
-errors: remedies terms
-remedies:
-arguments: errors
+terms: facts
+errors: terms
 versions:
-terms: kernel
-written: terms
-profile: kernel remedies terms
-guards: kernel profile terms
-checker: guards kernel profile terms
-oracle: kernel profile
-reading: errors
+profile: errors facts terms
+guards: facts profile terms
+checker: facts guards profile terms
+meaning: facts profile
 custom_ops: errors profile terms
-backends: arguments custom_ops errors
-loading: errors kernel profile reading
+backends: custom_ops errors
+loading: errors facts profile terms
 models: errors profile terms
-files: errors loading remedies
-value_files: errors files
-knowledge: custom_ops errors kernel loading profile terms
-obligations: arguments errors kernel knowledge loading profile progress reading remedies terms
-    versions written
-conforming: errors kernel knowledge loading obligations profile progress remedies terms
-    written
-options: arguments backends errors obligations profile remedies
-certificates: checker errors kernel loading obligations profile progress terms
-enforcing: backends certificates custom_ops errors guards kernel knowledge loading obligations
-    options profile terms written
-unenforced: options pipeline remedies
-pipeline: backends certificates conforming enforcing errors loading obligations options profile
-    written
-evidence: arguments certificates checker conforming errors files loading obligations options
-    pipeline profile reading remedies versions
-api: arguments backends errors evidence files loading obligations options pipeline profile
-    unenforced
-file_api: api arguments backends certificates errors evidence files loading obligations options
-    pipeline profile unenforced
-runtime: arguments backends custom_ops errors guards kernel loading obligations options pipeline
-    profile remedies terms unenforced
-comparing: api arguments backends custom_ops enforcing errors files guards kernel loading models
-    obligations options oracle pipeline profile progress remedies runtime terms value_files
-suite: backends comparing errors files kernel oracle profile reading runtime terms versions
-demonstration: backends errors models obligations runtime
-installation: backends comparing custom_ops demonstration errors evidence models profile
-    runtime versions
-assumptions: errors loading obligations profile runtime terms
-proposing: comparing conforming profile remedies runtime
-conformity: arguments assumptions backends comparing conforming errors files kernel loading
-    obligations options pipeline profile proposing remedies runtime
-envelope: arguments comparing errors kernel knowledge loading obligations profile remedies terms
-    value_files
-passes: api arguments conformity loading options pipeline unenforced
-torch: api conformity errors obligations options profile
-reporting: backends comparing conforming conformity enforcing errors evidence kernel loading
-    obligations options oracle pipeline profile remedies suite terms written
+analysis.values: custom_ops facts loading profile terms
+ort.fatal_shapes: analysis.values errors facts loading profile
+analysis.values.derived: analysis.values facts loading ort.fatal_shapes profile
+ort.inference: analysis.values analysis.values.derived facts loading profile
+analysis.values.value_facts: analysis.values analysis.values.derived facts ort.inference
+    profile terms
+analysis: analysis.values analysis.values.value_facts errors facts loading profile terms
+    versions
+conforming: analysis analysis.values analysis.values.value_facts errors facts loading profile
+    terms
+options: analysis backends errors profile
+analysis.certificates: analysis checker errors facts loading profile terms
+ort.disabled_optimizers: facts profile
+enforcing: analysis analysis.certificates analysis.values analysis.values.value_facts backends
+    custom_ops errors facts guards loading options ort.disabled_optimizers ort.inference
+    profile terms
+pipeline: analysis analysis.certificates backends conforming enforcing errors loading options
+    profile
+evidence: analysis checker conforming errors loading options pipeline profile versions
+api: analysis backends errors evidence loading options pipeline profile
+api.files: analysis analysis.certificates api backends errors evidence loading options pipeline
+    profile
+ort: analysis api backends custom_ops errors facts loading options ort.disabled_optimizers
+    pipeline profile terms
+runs: analysis api backends custom_ops enforcing errors facts guards loading meaning models
+    options ort profile terms
+vectors: backends errors facts loading meaning ort profile runs terms versions
+installation: analysis backends custom_ops errors evidence models ort profile runs versions
+conforming.assumptions: analysis errors loading ort terms
+conforming.input_statements: conforming errors ort profile runs
+conforming.conformity: analysis backends conforming conforming.assumptions
+    conforming.input_statements errors facts loading options ort pipeline profile runs
+samples: analysis analysis.values analysis.values.derived analysis.values.value_facts errors
+    facts loading profile runs terms
+passes: api conforming.conformity errors loading options pipeline
+torch: analysis api conforming.conformity errors options profile
+reporting: analysis backends conforming conforming.conformity enforcing errors evidence facts
+    loading meaning options pipeline profile runs terms vectors
 """
-"""Each room, and the rooms that it may import."""
+"""Each room, and the rooms that it may import; a file of a folder may be a room of its own."""
 
 BELOW = {
     room: set(below.split())
-    for room, below in re.findall(r"^(\w+):(.*(?:\n .*)*)", ROOMS, re.MULTILINE)
+    for room, below in re.findall(r"^([\w.]+):(.*(?:\n .*)*)", ROOMS, re.MULTILINE)
 }
 
-AT_FIRST_USE = {"obligations": {"reporting"}, "conformity": {"reporting"}}
+AT_FIRST_USE = {"analysis": {"reporting"}, "conforming.conformity": {"reporting"}}
 """The rooms that functions of a room import: results are shown by a room that reads them."""
 
 ANNEXES = set(
     re.findall(
-        r"\w+",
-        "assumptions certificates checker cli comparing conforming conformity demonstration "
-        "envelope evidence file_api installation models oracle passes proposing reporting suite "
-        "torch value_files",
+        r"[\w.]+",
+        "analysis.certificates api.files checker cli conforming evidence installation "
+        "meaning models passes reporting runs samples torch vectors",
     )
 )
 """The rooms that are imported at their first use: no enforced model needs them."""
+
+
+def is_annex(room: str) -> bool:
+    """Whether a room is an annex, or lies in one."""
+    return room in ANNEXES or room.partition(".")[0] in ANNEXES
+
 
 FOLDERS = {
     "custom_ops": REPOSITORY / "custom_ops",
@@ -99,11 +99,21 @@ FOLDERS = {
 
 
 def sources(room: str) -> list[Path]:
-    place = FOLDERS.get(room, REPOSITORY / "sonnx_ort" / room)
+    place = FOLDERS.get(room, REPOSITORY.joinpath("sonnx_ort", *room.split(".")))
     if not place.is_dir():
         return [place.with_suffix(".py")]
-    inner = [folder for folder in FOLDERS.values() if place in folder.parents]
-    return sorted(p for p in place.rglob("*.py") if not any(f in p.parents for f in inner))
+    inner = {REPOSITORY.joinpath("sonnx_ort", *each.split(".")) for each in BELOW if each != room}
+    inner = {each for each in inner if place in each.parents}
+    return sorted(
+        p for p in place.rglob("*.py") if not inner.intersection([p.with_suffix(""), *p.parents])
+    )
+
+
+def room_of(module: str) -> str:
+    """The room that has a module: the longest name in the table."""
+    parts = module.split(".")[1:]
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in BELOW), parts[0])
 
 
 def every_part(path: Path) -> Iterator[ast.AST]:
@@ -127,13 +137,12 @@ def run_at_import(part: ast.AST) -> Iterator[ast.AST]:
 def imported_rooms(parts: Iterator[ast.AST]) -> Iterator[str]:
     for node in parts:
         match node:
-            case ast.ImportFrom(module="sonnx_ort", names=names):
-                yield from (alias.name for alias in names)
-            case ast.ImportFrom(module=str() as module) if module.startswith("sonnx_ort."):
-                yield module.split(".")[1]
+            case ast.ImportFrom(module=str() as module, level=0, names=names):
+                if module.partition(".")[0] == "sonnx_ort":
+                    yield from (room_of(f"{module}.{alias.name}") for alias in names)
             case ast.Import(names=names):
-                parts = [alias.name.split(".") for alias in names]
-                yield from (p[1] for p in parts if p[0] == "sonnx_ort" and len(p) > 1)
+                modules = (alias.name for alias in names)
+                yield from (room_of(each) for each in modules if each.startswith("sonnx_ort."))
 
 
 @pytest.mark.parametrize("room", BELOW)
@@ -161,23 +170,23 @@ def test_page_lists_each_room_below_those_that_it_imports(room: str) -> None:
 
 
 def test_page_lists_every_room_but_small_ones() -> None:
-    small = {"deferred_sympy", "errors", "arguments", "reading", "backends", "files"}
-    small |= {"value_files", "assumptions", "progress", "proposing", "remedies", "unenforced"}
-    small |= {"written"}
-    assert set(BELOW) - set(PLACES) == small
+    small = {"deferred_sympy", "backends"}
+    assert {room for room in BELOW if "." not in room} - set(PLACES) == small
 
 
 def test_page_names_the_rooms_that_import_another_only_to_show_results() -> None:
     page = (REPOSITORY / "docs" / "design.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"Functions of `(\w+)` and `(\w+)` also\s+import `reporting`", page)
-    assert {room: {"reporting"} for room in named} == AT_FIRST_USE
+    assert set(named) == {room.partition(".")[0] for room in AT_FIRST_USE}
 
 
-@pytest.mark.parametrize("room", ["__init__", *sorted(set(BELOW) - ANNEXES)])
+@pytest.mark.parametrize(
+    "room", ["__init__", *sorted(room for room in BELOW if not is_annex(room))]
+)
 def test_core_imports_no_annex_before_it_is_used(room: str) -> None:
     for path in sources(room):
         module = ast.parse(path.read_text(encoding="utf-8"))
-        annexes = ANNEXES.intersection(imported_rooms(run_at_import(module)))
+        annexes = set(filter(is_annex, imported_rooms(run_at_import(module))))
         assert not annexes, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(annexes))}"
 
 
@@ -205,7 +214,7 @@ def test_enforced_model_is_made_and_run_without_any_annex(backend: str) -> None:
     child = run_python(f"BACKEND = {backend!r}", RUN, fresh=True)
     assert child.exit_status == 0, child
     modules = json.loads(child.stdout)
-    assert not ANNEXES.intersection(module.split(".")[1] for module in modules)
+    assert not [module for module in modules if is_annex(room_of(module))]
     places = {"native": "native.backend"}
     used = {b for b in Backend if f"sonnx_ort.enforcing.{places.get(b, f'{b}_backend')}" in modules}
     # The compiled backend guards natively where it has no kernel.
@@ -215,4 +224,4 @@ def test_enforced_model_is_made_and_run_without_any_annex(backend: str) -> None:
 def test_every_room_has_its_place() -> None:
     entries = (REPOSITORY / "sonnx_ort").iterdir()
     rooms = {p.stem for p in entries if (p.is_dir() or p.suffix == ".py") and p.stem[0] != "_"}
-    assert rooms | set(FOLDERS) == set(BELOW) | {"cli"}
+    assert rooms | set(FOLDERS) == {room.partition(".")[0] for room in BELOW} | {"cli"}

@@ -64,8 +64,8 @@ def test_fork_alone_has_imported_the_package_and_it_has_no_session(fresh: bool) 
 NESTED = """
 import os
 from pathlib import Path
-from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.comparing.limits import Limits
+from sonnx_ort.runs.isolated_run import IsolatedRuns
+from sonnx_ort.runs.limits import Limits
 
 with IsolatedRuns(Limits(60)) as runs:
     process = runs.call(os.getpid)

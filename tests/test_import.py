@@ -53,7 +53,7 @@ def of_a_check() -> str:
     [
         *("sympy", "torch", "flint", "onnxruntime_extensions"),
         *("onnx.reference", "rich"),
-        *("sonnx_ort.oracle", "sonnx_ort.certificates", "sonnx_ort.runtime.session"),
+        *("sonnx_ort.meaning", "sonnx_ort.analysis.certificates", "sonnx_ort.ort.session"),
         *("sonnx_ort.reporting.explanation", "sonnx_ort.reporting.html_report"),
     ],
 )

@@ -21,15 +21,15 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import (
+from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.quotients import (
     NONZERO,
     NOT_SMALLEST,
     WITHIN_WIDTH,
     InfinityForZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import Rule
 
 _PAIR = 2

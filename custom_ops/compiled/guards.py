@@ -21,11 +21,13 @@ from onnx import TensorProto
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
-from sonnx_ort.profile.requirements.axes import EqualButOnAxis, LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor
 from sonnx_ort.profile.requirements.reshaping import InferableSize
-from sonnx_ort.profile.requirements.shapes import NoBroadcasting, OnShapes, SameShape
+from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.terms.language import (
@@ -37,9 +39,7 @@ from sonnx_ort.terms.language import (
     HasAxis,
     IfGiven,
     IsMultiple,
-    Limits,
     Number,
-    NumberSet,
     Rank,
     Relation,
     Size,
@@ -48,6 +48,7 @@ from sonnx_ort.terms.language import (
     Term,
     Times,
 )
+from sonnx_ort.terms.numbers import Limits, NumberSet
 
 GUARD = "Guard"
 """The name of the operator, in the domain of the compiled ones."""

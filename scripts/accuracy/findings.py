@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.arithmetic import Format
+from sonnx_ort.facts.arithmetic import Format
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from plain_sessions import make_options, start
 from accuracy.arguments import DTYPES, count_of, doubles, random_floats, rising
 from accuracy.findings import Finding, add
 from accuracy.functions import FUNCTIONS, Doubles, enclosure
-from sonnx_ort.kernel.arithmetic import FORMATS, Format
+from sonnx_ort.facts.arithmetic import FORMATS, Format
 
 Array = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ from environment import ROOT
 
 from accuracy.findings import Finding
 
-TABLE = ROOT / "sonnx_ort" / "kernel" / "accuracy.csv"
+TABLE = ROOT / "sonnx_ort" / "facts" / "accuracy.csv"
 """The table of the package."""
 
 _DIGITS = 4

@@ -21,7 +21,7 @@ import sonnx_ort
 import sonnx_ort.custom_ops
 from fuzzing.child import Fault, Say
 from sonnx_ort.backends import Backend
-from sonnx_ort.loading.traversal import all_graphs
+from sonnx_ort.loading.file_traversal import all_graphs
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN

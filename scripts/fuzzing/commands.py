@@ -21,8 +21,8 @@ from onnx import helper, numpy_helper
 import sonnx_ort
 from fuzzing.models import handmade_models
 from sonnx_ort import models
-from sonnx_ort.suite.cases import cases
-from sonnx_ort.suite.vectors import write
+from sonnx_ort.vectors.cases import cases
+from sonnx_ort.vectors.suite import write
 
 COMMANDS = (
     "check {m}",

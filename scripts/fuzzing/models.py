@@ -26,7 +26,7 @@ from fuzzing.extremes import (
     with_attribute,
 )
 from sonnx_ort import models
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 
 _LARGE = 1 << 16
 """Bundled models of more bytes are omitted: a mutation would mostly meet weights."""

@@ -14,8 +14,8 @@ from onnx import helper, numpy_helper
 from model_builders.bundle import Bundle, bundle, explicit, rejections, runs
 from model_builders.graphs import Dimensions, binary, parse
 from model_builders.outcome import Array, element_type_of
+from sonnx_ort.meaning.numbers import FLOAT_FORMATS
 from sonnx_ort.models import Citation
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 

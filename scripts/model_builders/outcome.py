@@ -11,9 +11,9 @@ from onnx import helper, inliner, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from sonnx_ort import oracle
+from sonnx_ort import meaning as oracle
+from sonnx_ort.meaning import elementwise
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
-from sonnx_ort.oracle import elementwise
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST, E1

@@ -15,8 +15,8 @@ from real_models.feeds import UnknownInput, make_feeds, trials_for
 from real_models.measurement import RunsInNoTrial
 from real_models.table import Figures, Measurement
 from sonnx_ort import Audit, SonnxError, audit
-from sonnx_ort.comparing.isolated_run import Level
-from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
+from sonnx_ort.runs.audit.verdicts import NodeAudit, Verdict
+from sonnx_ort.runs.isolated_run import Level
 
 _LEVELS = ("none", "all")
 _VERDICTS = " / ".join(f"{{{{{{level}}[{verdict}]:,}}}}" for verdict in Verdict)

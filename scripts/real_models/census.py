@@ -16,7 +16,7 @@ from environment import ROOT
 from real_models.comparison import rewritten
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import ModelRejected, check, rewrite
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.layout import E1

@@ -20,9 +20,9 @@ from plain_sessions import make_options, start
 
 from real_models.feeds import DryRun, Feeds, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
-from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
-from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.options import DEFAULT
+from sonnx_ort.runs.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.runs.limits import Limits
 
 _LONGEST = 3600
 """How long a published model may take to start and to run."""

@@ -23,7 +23,7 @@ from real_models.feeds import DryRun, make_feeds, trials_for
 from real_models.table import Figures, Measurement, means, total
 from sonnx_ort import Conformed, SonnxError
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conformity import conform_file
+from sonnx_ort.conforming.conformity import conform_file
 from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.catalog import OPERATORS
 

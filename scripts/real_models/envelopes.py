@@ -29,8 +29,8 @@ from sonnx_ort import (
     ValueContract,
     check,
 )
-from sonnx_ort.envelope import propose_contract
 from sonnx_ort.profile.rule import Subject
+from sonnx_ort.samples import propose_contract
 
 _ORIGINAL, _PLAIN, _UNDER = "original", "enforced", "under a contract"
 _COMPILED = "under a contract by the compiled backend"

@@ -1,7 +1,7 @@
 """`benchmark.py optimizers`: what it costs that no optimizer forms other numbers than are proved.
 
 Models of which numbers are proved run without some optimizers of ONNX Runtime
-(`sonnx_ort.kernel.optimizers`).
+(`sonnx_ort.facts.optimizers`).
 """
 
 from argparse import Namespace
@@ -16,8 +16,8 @@ from plain_sessions import make_options, start
 from real_models.comparison import timed, timed_in_first
 from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.table import Figures, Measurement, means
-from sonnx_ort.guards.optimizers import UNWANTED_OPTIMIZERS, names_of, names_to_switch_off
-from sonnx_ort.runtime.optimizers import switch_off_optimizers
+from sonnx_ort.ort.disabled_optimizers import UNWANTED_OPTIMIZERS, names_of, names_to_switch_off
+from sonnx_ort.ort.optimizers import switch_off_optimizers
 
 FEWER = "without those that undo the enforcement"
 OFF = "without those that form numbers as well"

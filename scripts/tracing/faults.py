@@ -22,13 +22,14 @@ import onnx
 from mutation.process import package_caches
 
 from sonnx_ort import models
+from sonnx_ort.analysis import findings
+from sonnx_ort.analysis.obligation import Finding
 from sonnx_ort.models import tensor_json
-from sonnx_ort.obligations import findings
-from sonnx_ort.obligations.obligation import Finding
 from sonnx_ort.profile import contract_rules, graph
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import FINITE, OUTPUTS, SINGLE_ASSIGNMENT, VERSIONS, OfGraph
-from sonnx_ort.profile.requirements.attributes import DecidedByAttributes, SameNumericType
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Requirement, Rule, proved
 from tracing.entries import Entry, requirement
 

@@ -4,7 +4,7 @@ A certificate names the obligations of a model that hold, and has no proofs. To 
 derive: in the order of the graph the checker establishes the type, the shape, the elements and the
 numbers of each value, by the rule of the operator that computes it, and by a contract if there is
 one. An obligation has to follow from these by the statement of its rule in the profile. The checker
-needs `kernel`, `profile`, `terms`, `guards` and onnx, and trusts no other part of sonnx_ort. It
+needs `facts`, `profile`, `terms`, `guards` and onnx, and trusts no other part of sonnx_ort. It
 also runs alone, where the folder of sonnx_ort lies:
 
     python -m sonnx_ort.checker model.onnx certificate.json [enforced.onnx]
@@ -15,8 +15,8 @@ the schemas of onnx. What it does not know it rejects.
 
     certificate      its form and its obligations
     graphs           the graphs of a file and their nodes
-    reading          a model, strictly: what can be read in two ways is rejected
-    model            what is established of a model by the engine of the kernel
+    strict_reading   a model, strictly: what can be read in two ways is rejected
+    model            what is established of a model by the engine of facts
     obligations      what the rules of the profile say of nodes and values, from what is established
 
 and, loaded for certificates under contracts alone:
@@ -27,7 +27,8 @@ and, loaded for certificates under contracts alone:
 and, loaded for certificates of enforced models alone:
 
     enforcement      what a certificate says of an enforced model
-    enforced, facts  that another model is this one and guards, and what holds after them
+    enforced, expressions
+                     that another model is this one and guards, and what holds after them
     names            which nodes of an enforced model run, and by which names
     additions        which added nodes no run can regret
     guards           what the guards of each kind of rule say
@@ -36,7 +37,7 @@ and, loaded for certificates of enforced models alone:
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
 from sonnx_ort.checker.graphs import bodies_of, with_unique_names
 from sonnx_ort.checker.model import Model, established
-from sonnx_ort.kernel.sizes import Rejected
+from sonnx_ort.facts.sizes import Rejected
 
 __all__ = [
     "FORMAT",

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onnx import NodeProto
 
-from sonnx_ort.checker.facts import Tree
-from sonnx_ort.kernel.sizes import require
+from sonnx_ort.checker.expressions import Tree
+from sonnx_ort.facts.sizes import require
 
 _BOOL, _INT64 = (("to", 9),), (("to", 7),)
 

@@ -37,9 +37,9 @@ import onnx
 
 from sonnx_ort.checker.model import Model, established
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.kernel.deriving import Watch
-from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
-from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.facts.deriving import Watch
+from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
+from sonnx_ort.facts.sizes import Rejected, require
 
 FORMAT = "sonnx_ort.certificate/3"
 

@@ -15,9 +15,9 @@ import onnx
 
 from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.premises import demands_on_shapes, require_contract
-from sonnx_ort.kernel.iterations import Changing
-from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Symbolic
+from sonnx_ort.facts.iterations import Changing
+from sonnx_ort.facts.node import FLOATS
+from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic
 from sonnx_ort.profile.contract import Axis, Contract, SizeContract, ValueContract
 from sonnx_ort.profile.contract_rules import (
     WITHIN_SIZES,

@@ -16,7 +16,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
 from sonnx_ort.checker.additions import require_bounded
-from sonnx_ort.checker.facts import NOTHING, Cases, Expressions, Facts, Tree, conjunction
+from sonnx_ort.checker.expressions import NOTHING, Cases, Expressions, Facts, Tree, conjunction
 from sonnx_ort.checker.graphs import (
     claimed_shapes,
     graphs_of,
@@ -26,10 +26,10 @@ from sonnx_ort.checker.graphs import (
 )
 from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.names import needed, with_original_names
-from sonnx_ort.checker.reading import defined_in, elements_of, strict
+from sonnx_ort.checker.strict_reading import defined_in, elements_of, strict
+from sonnx_ort.facts.sizes import Rejected, Size, require
 from sonnx_ort.guards.guard import OLDEST_FORMAT, OPERATORS
 from sonnx_ort.guards.zeros import SIGNED
-from sonnx_ort.kernel.sizes import Rejected, Size, require
 from sonnx_ort.profile.element_type import ElementType
 
 _SCALAR = "scalar"

@@ -14,9 +14,9 @@ from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model, established
 from sonnx_ort.checker.obligations import is_of_value, rules_of, values_to_be_finite
-from sonnx_ort.checker.reading import OWN_DOMAIN
-from sonnx_ort.kernel.deriving import Watch
-from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.checker.strict_reading import OWN_DOMAIN
+from sonnx_ort.facts.deriving import Watch
+from sonnx_ort.facts.sizes import Rejected, require
 from sonnx_ort.profile.graph import FINITE, is_of_contract
 from sonnx_ort.profile.options import Edition
 

@@ -12,14 +12,14 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper
 
-from sonnx_ort.checker.reading import defined_in
-from sonnx_ort.checker.reading import elements_of as stored_elements
-from sonnx_ort.kernel import node as kernel
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.kernel.deriving import Engine
-from sonnx_ort.kernel.iterations import Changing
-from sonnx_ort.kernel.node import MAX_ELEMENTS
-from sonnx_ort.kernel.sizes import Rejected, Sizes, require
+from sonnx_ort.checker.strict_reading import defined_in
+from sonnx_ort.checker.strict_reading import elements_of as stored_elements
+from sonnx_ort.facts import node as kernel
+from sonnx_ort.facts.catalog import operator_version
+from sonnx_ort.facts.deriving import Engine
+from sonnx_ort.facts.iterations import Changing
+from sonnx_ort.facts.node import MAX_ELEMENTS
+from sonnx_ort.facts.sizes import Rejected, Sizes, require
 
 
 def bodies_of(node: NodeProto) -> list[GraphProto]:

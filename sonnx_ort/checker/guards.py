@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.facts import Expressions, Facts, Tree
+from sonnx_ort.checker.expressions import Expressions, Facts, Tree
 from sonnx_ort.checker.graphs import Node
 from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.obligations import Established, bound_rule, is_of_value, rules_of
+from sonnx_ort.facts.sizes import Rejected, require
 from sonnx_ort.guards.catalog import breach, deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.guards.smallest_element import settling_flag
-from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operators import OPERATORS

@@ -8,12 +8,12 @@ import onnx
 from onnx import TensorProto
 
 from sonnx_ort.checker.graphs import Definitions, Node, type_name, with_unique_names
-from sonnx_ort.checker.reading import OWN_DOMAIN, strict
-from sonnx_ort.kernel import node as kernel
-from sonnx_ort.kernel.deriving import Watch, all_derived
-from sonnx_ort.kernel.iterations import Changing
-from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Symbolic, require
-from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
+from sonnx_ort.checker.strict_reading import OWN_DOMAIN, strict
+from sonnx_ort.facts import node as kernel
+from sonnx_ort.facts.deriving import Watch, all_derived
+from sonnx_ort.facts.iterations import Changing
+from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
+from sonnx_ort.facts.types import Type, element_of, result_type, tensor_of
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.operand import Operand

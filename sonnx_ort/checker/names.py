@@ -6,7 +6,7 @@ import onnx
 from onnx import GraphProto, NodeProto
 
 from sonnx_ort.checker.graphs import bodies_of, graphs_of
-from sonnx_ort.checker.reading import defined_in
+from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.guards.zeros import SIGNED
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from sonnx_ort.checker.graphs import Definitions, Node, graphs_of
 from sonnx_ort.checker.model import Model
-from sonnx_ort.kernel.node import FLOATS, INTEGERS
-from sonnx_ort.kernel.ranges import Interval, Range
-from sonnx_ort.kernel.sizes import Bounds, Rejected, require
+from sonnx_ort.facts.node import FLOATS, INTEGERS
+from sonnx_ort.facts.ranges import Interval, Range
+from sonnx_ort.facts.sizes import Bounds, Rejected, require
 from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, is_of_contract
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.operators import OPERATORS
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, InfinityForZeroDivisor
+from sonnx_ort.profile.requirements.quotients import NONZERO_DIVISOR, InfinityForZeroDivisor
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, dimensions
 

@@ -5,7 +5,7 @@ from typing import Any
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from sonnx_ort.checker.graphs import graphs_of, type_name
-from sonnx_ort.kernel.sizes import NAME, Rejected, require
+from sonnx_ort.facts.sizes import NAME, Rejected, require
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT, both
 from sonnx_ort.profile.contract import Contract, contract_from_json, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands

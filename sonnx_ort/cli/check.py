@@ -8,20 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
+from sonnx_ort.analysis.report import ContractFile, Report, RulesOf, selected_rules
+from sonnx_ort.analysis.waivers import read_waivers
 from sonnx_ort.cli.batch import (
     STANDARD_INPUT,
     ModelToCheck,
     check_models,
     error_console,
-    find_models,
     progress,
     with_waivers,
 )
+from sonnx_ort.cli.found_models import find_models
 from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.files import (
+from sonnx_ort.loading.saving import (
     Transfer,
     check_place,
     is_stream,
@@ -30,8 +32,6 @@ from sonnx_ort.files import (
     write_model,
 )
 from sonnx_ort.loading.source import read
-from sonnx_ort.obligations.report import ContractFile, Report, RulesOf, selected_rules
-from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.reporting.checked_models import Check, FailOn

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sonnx_ort.analysis.contracts import ContractSource
 from sonnx_ort.cli.options import (
     PATH,
     TEXTS,
@@ -22,21 +23,10 @@ from sonnx_ort.cli.options import (
     values_below,
 )
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
-from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
-from sonnx_ort.comparing.against_plain import repeat as repeat_runs
-from sonnx_ort.comparing.audit import Audit
-from sonnx_ort.comparing.audit import audit as audit_model
-from sonnx_ort.comparing.bodies import MOST_STEPS
-from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance, compared, survey
-from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
-from sonnx_ort.comparing.limits import Limits
-from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import check_place, refuse_model
+from sonnx_ort.loading.file_traversal import all_nodes
+from sonnx_ort.loading.saving import check_place, refuse_model
 from sonnx_ort.loading.source import read
-from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
 from sonnx_ort.reporting.audit_report import AuditFormat
 from sonnx_ort.reporting.next_steps import (
@@ -46,7 +36,17 @@ from sonnx_ort.reporting.next_steps import (
     after_difference,
     after_repeat,
 )
-from sonnx_ort.value_files import read_samples
+from sonnx_ort.runs.audit.audit import Audit
+from sonnx_ort.runs.audit.audit import audit as audit_model
+from sonnx_ort.runs.bodies import MOST_STEPS
+from sonnx_ort.runs.diff.against_plain import AgainstPlain, against_plain, ways
+from sonnx_ort.runs.diff.against_plain import repeat as repeat_runs
+from sonnx_ort.runs.diff.difference import EXACT, Measure, Tolerance, compared, survey
+from sonnx_ort.runs.input_shapes import Sizes
+from sonnx_ort.runs.isolated_run import CPU, Level, Settings, available
+from sonnx_ort.runs.limits import Limits
+from sonnx_ort.runs.pairs import Runs, keep, kept, run_both
+from sonnx_ort.runs.value_files import read_samples
 
 app = subcommand()
 
@@ -372,9 +372,9 @@ def _record(
     Raises:
         SonnxError: The file has changed since.
     """
-    from sonnx_ort.api import check
+    from sonnx_ort.api.checking import check
     from sonnx_ort.evidence.making import record_check
-    from sonnx_ort.reporting.audit_report import audit_document
+    from sonnx_ort.reporting.audit_document import audit_document
 
     demanded = {name: choices[name] for name in ("edition", "broadcast", "operators", "contract")}
     report = check(model, **demanded)
@@ -392,8 +392,9 @@ def _text(
     coloured: bool,
     every: bool,
 ) -> str:
+    from sonnx_ort.reporting.audit_document import audit_json
     from sonnx_ort.reporting.audit_page import audit_page
-    from sonnx_ort.reporting.audit_report import audit_json, audit_junit, audit_text
+    from sonnx_ort.reporting.audit_report import audit_junit, audit_text
 
     match report_format:
         case AuditFormat.TEXT:

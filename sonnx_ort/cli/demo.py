@@ -20,8 +20,7 @@ from sonnx_ort import models
 from sonnx_ort.backends import Backend, choose_backend, require_runnable
 from sonnx_ort.cli.options import command, examples, flag, subcommand
 from sonnx_ort.cli.output import ExitStatus, say, say_next
-from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Outcome
-from sonnx_ort.demonstration import Row, demonstrate
+from sonnx_ort.installation.demonstration import Row, demonstrate
 from sonnx_ort.models import (
     Approximation,
     Classification,
@@ -34,6 +33,7 @@ from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import enforce
 from sonnx_ort.reporting.next_steps import shell
 from sonnx_ort.reporting.terminal import in_columns, wrapped
+from sonnx_ort.runs.isolated_run import Failed, IsolatedRuns, Outcome
 
 SCENES = (
     ("Shape (3,) divided by shape (1,)", "div_open_sizes", "3 and 1 typed"),

@@ -25,7 +25,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.output import ExitStatus, say, say_next
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, check_place, is_stream, refuse_model, write_text
+from sonnx_ort.loading.saving import Transfer, check_place, is_stream, refuse_model, write_text
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.reporting.next_steps import (
@@ -40,7 +40,7 @@ from sonnx_ort.reporting.next_steps import (
 )
 
 if TYPE_CHECKING:
-    from sonnx_ort.certificates import Certificate
+    from sonnx_ort.analysis.certificates import Certificate
     from sonnx_ort.conforming.proposal import Remaining
 
 app = subcommand()
@@ -87,8 +87,8 @@ def rewrite(
 
     This covers the whole profile, unless --operators names fewer operators.
     """
+    from sonnx_ort.api.files import rewrite_file
     from sonnx_ort.cli.batch import working_on
-    from sonnx_ort.file_api import rewrite_file
 
     choices |= {"record": record, "certificate": certificate}
     with working_on(str(model), quiet=quiet), warnings.catch_warnings(record=True) as caught:
@@ -125,8 +125,8 @@ def _needs(written: Path) -> tuple[str, str]:
     Both are empty if the model is as it was, or went to a device or a pipe, where it cannot be read
     again.
     """
-    from sonnx_ort.enforcing.record import optimizers_to_switch_off, read_enforcement
-    from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
+    from sonnx_ort.enforcing.metadata import optimizers_to_switch_off, read_enforcement
+    from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 
     if is_stream(written):
         return "", ""
@@ -291,9 +291,10 @@ def conform(
     """
     from sonnx_ort.cli.batch import working_on
     from sonnx_ort.cli.comparing import samples_of
-    from sonnx_ort.conformity import conform as conform_model
-    from sonnx_ort.conformity import conform_file
-    from sonnx_ort.reporting.conformity_report import conformity_report, proposed_or_chosen
+    from sonnx_ort.conforming.conformity import conform as conform_model
+    from sonnx_ort.conforming.conformity import conform_file
+    from sonnx_ort.reporting.conformity_report import conformity_report
+    from sonnx_ort.reporting.proposal_report import proposed_or_chosen
     from sonnx_ort.reporting.terminal import fitted
 
     with working_on(str(model), quiet=quiet):
@@ -378,8 +379,8 @@ def certify(
     Exit status 0: everything proved of nodes and values is certified, or the certificate is
     accepted; 1: something is not certified, or the certificate is rejected; 2: unusable input.
     """
+    from sonnx_ort.api.files import certify as certify_model
     from sonnx_ort.cli.batch import working_on
-    from sonnx_ort.file_api import certify as certify_model
 
     if (output is None) is (check is None):
         raise SonnxError("give either -o FILE or --check FILE")
@@ -446,9 +447,9 @@ def _nothing_proved(operators: str) -> str:
 
 def _accepted(model: Path, certificate: Path, enforced: Path | None) -> str:
     """What the checker says of a certificate."""
+    from sonnx_ort.analysis.progress import following
     from sonnx_ort.checker import Malformed, Rejected, read_certificate
     from sonnx_ort.checker import check as check_certificate
-    from sonnx_ort.progress import following
 
     watch = following("checking proofs at nodes")
     try:
@@ -503,8 +504,8 @@ def verify(
 
 def _running(model: Path) -> str:
     """The command that runs a model, if it is enforced; one with waivers needs their file."""
-    from sonnx_ort.enforcing.record import read_enforcement
-    from sonnx_ort.obligations.waiving import recorded_waivers
+    from sonnx_ort.analysis.waiving import recorded_waivers
+    from sonnx_ort.enforcing.metadata import read_enforcement
 
     metadata = {entry.key: entry.value for entry in read(model).proto.metadata_props}
     found = read_enforcement(metadata)

@@ -10,9 +10,9 @@ import typer
 from sonnx_ort.cli.completion import rule_or_operator
 from sonnx_ort.cli.options import command, examples, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
-from sonnx_ort.files import check_place
-from sonnx_ort.installation import Outcome, SelfCheck
-from sonnx_ort.installation import self_check as check_installation
+from sonnx_ort.installation.self_checking import Outcome, SelfCheck
+from sonnx_ort.installation.self_checking import self_check as check_installation
+from sonnx_ort.loading.saving import check_place
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.versions import version_of
 

@@ -18,15 +18,15 @@ from sonnx_ort.cli import completion
 from sonnx_ort.cli.groups import GroupedCommand
 from sonnx_ort.cli.output import STANDARD, errors_as_sentences, say
 from sonnx_ort.cli.settings import CommandWithSettings, Given
-from sonnx_ort.comparing.limits import SECONDS
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, refuse_inputs, same_file
+from sonnx_ort.errors.remedies import short
+from sonnx_ort.loading.saving import Transfer, refuse_inputs, same_file
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.remedies import short
 from sonnx_ort.reporting.next_steps import GivenOptions
-from sonnx_ort.value_files import read_value
+from sonnx_ort.runs.limits import SECONDS
+from sonnx_ort.runs.value_files import read_value
 
 Read = TypeVar("Read")
 
@@ -363,8 +363,8 @@ _MODELS = ("model", "first", "second")
 
 def _say_premises(model: str | Path | None) -> None:
     """Say on standard error what a model was conformed for; the command says if it is unusable."""
+    from sonnx_ort.analysis.premises import premises_of
     from sonnx_ort.loading.source import read
-    from sonnx_ort.obligations.premises import premises_of
 
     premises: list[str] = []
     if model is not None:

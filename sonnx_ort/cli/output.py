@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import typer
 
+from sonnx_ort.analysis.report import ModelRejected, Report
 from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
-from sonnx_ort.files import is_standard_output, write_text
-from sonnx_ort.obligations.report import ModelRejected, Report
-from sonnx_ort.remedies import Advice, in_command
+from sonnx_ort.errors.remedies import Advice, in_command
+from sonnx_ort.loading.saving import is_standard_output, write_text
 from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
 
@@ -57,7 +57,7 @@ def errors_as_sentences(
 
 
 def _next_command(rejected: Report, model: Path, given: GivenOptions, *, conformed: bool) -> str:
-    from sonnx_ort.api import check
+    from sonnx_ort.api.checking import check
 
     report = rejected
     if not conformed:

@@ -24,12 +24,8 @@ from sonnx_ort.cli.options import (
     values_below,
 )
 from sonnx_ort.cli.output import ExitStatus, say, say_next
-from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.isolated_run import Level
-from sonnx_ort.comparing.limits import Limits
-from sonnx_ort.comparing.shrinking import MOST_TRIES
 from sonnx_ort.errors import SonnxError, did_you_mean, printable
-from sonnx_ort.files import (
+from sonnx_ort.loading.saving import (
     check_place,
     external_locations,
     files_of,
@@ -44,10 +40,14 @@ from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.reporting.next_steps import GivenOptions, after_reduce, command_line, file_word
-from sonnx_ort.value_files import write_values
+from sonnx_ort.runs.input_shapes import Sizes
+from sonnx_ort.runs.isolated_run import Level
+from sonnx_ort.runs.limits import Limits
+from sonnx_ort.runs.reduce.shrinking import MOST_TRIES
+from sonnx_ort.runs.value_files import write_values
 
 if TYPE_CHECKING:
-    from sonnx_ort.comparing.reduction import Reduced
+    from sonnx_ort.runs.reduce.reduction import Reduced
 
 app = subcommand()
 
@@ -94,8 +94,8 @@ def run(
 
     Inputs that are not given are random.
     """
-    from sonnx_ort.comparing.enforced_run import run_enforced
     from sonnx_ort.reporting.difference_report import describe_value, described_inputs
+    from sonnx_ort.runs.enforced_run import run_enforced
 
     chosen = Sizes(sizes, input_shapes)
     limits = Limits(time_limit, memory_limit)
@@ -186,8 +186,8 @@ def reduce(
     Exit status 0: the model is written; 2: unusable input, or the model does not show it.
     """
     from sonnx_ort.cli.comparing import only_sample
-    from sonnx_ort.comparing.reduction import IN_A_RUN
-    from sonnx_ort.comparing.reduction import reduce as reduce_model
+    from sonnx_ort.runs.reduce.reduction import IN_A_RUN
+    from sonnx_ort.runs.reduce.reduction import reduce as reduce_model
 
     check_place(output)
     if is_stream(output):
@@ -281,7 +281,7 @@ def contract(
     With samples the ranges are those that were seen, and a margin. Without, floats are to be
     finite.
     """
-    from sonnx_ort.envelope import propose_contract
+    from sonnx_ort.samples import propose_contract
 
     if output is not None:
         check_place(output)
@@ -389,9 +389,9 @@ def suite(
 
     Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
     """
-    from sonnx_ort.reporting.difference_report import suite_report
-    from sonnx_ort.suite.vectors import SECONDS, Outcome
-    from sonnx_ort.suite.vectors import run as run_vectors
+    from sonnx_ort.reporting.vectors_report import suite_report
+    from sonnx_ort.vectors.suite import SECONDS, Outcome
+    from sonnx_ort.vectors.suite import run as run_vectors
 
     if (output is None) is (folder is None):
         raise SonnxError("give either -o FOLDER or --run FOLDER")
@@ -408,8 +408,8 @@ def suite(
 
 
 def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> str:
-    from sonnx_ort.suite.cases import WITH_CASES, cases
-    from sonnx_ort.suite.vectors import write
+    from sonnx_ort.vectors.cases import WITH_CASES, cases
+    from sonnx_ort.vectors.suite import write
 
     chosen = WITH_CASES if operators is None else frozenset(operators)
     for name in sorted(chosen - WITH_CASES):

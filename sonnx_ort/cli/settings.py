@@ -15,10 +15,10 @@ from typing import Any
 
 import typer
 
-from sonnx_ort.arguments import choose
 from sonnx_ort.cli.groups import GroupedCommand
 from sonnx_ort.errors import SonnxError, did_you_mean
-from sonnx_ort.reading import toml_of
+from sonnx_ort.errors.arguments import choose
+from sonnx_ort.loading.text_files import toml_of
 
 OWN_FILE = "sonnx-ort.toml"
 PROJECT_FILE = "pyproject.toml"

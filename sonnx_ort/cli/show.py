@@ -10,7 +10,7 @@ import typer
 from sonnx_ort.cli.options import OUTPUT, TEXT, command, examples, option, subcommand
 from sonnx_ort.cli.output import say
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import check_place, refuse_inputs, write_text
+from sonnx_ort.loading.saving import check_place, refuse_inputs, write_text
 
 app = subcommand()
 
@@ -69,7 +69,7 @@ def show(
 def _page(file: Path, run: dict[str, str]) -> str:
     from sonnx_ort.checker import Malformed, read_certificate
     from sonnx_ort.evidence.verification import record_in
-    from sonnx_ort.reading import content_of, json_in
+    from sonnx_ort.loading.text_files import content_of, json_in
     from sonnx_ort.reporting.record_page import certificate_page, record_page
 
     content = content_of(file)

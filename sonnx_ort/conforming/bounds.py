@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sonnx_ort.kernel.decimals import at_least, at_most
+from sonnx_ort.facts.decimals import at_least, at_most
 
 MEASURED_DEVIATION = "sonnx_ort.measured_deviation"
 """The key of a model's metadata that says how far its outputs are from those of the original.

@@ -35,6 +35,7 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import plan_broadcast
 from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import (
     WITH_EXPAND,
@@ -45,7 +46,6 @@ from sonnx_ort.conforming.change import (
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.rule import Subject

@@ -17,19 +17,19 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.errors.remedies import Advice, Remedy, listed
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.external_data import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.loading.written import carry
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.remedies import Advice, Remedy, listed
 from sonnx_ort.terms.operand import Operand, Shape, has_known_sizes
-from sonnx_ort.written import carry
 
 Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
 

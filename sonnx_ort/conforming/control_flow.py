@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
+from sonnx_ort.conforming.dead_nodes import detach_bodies
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.origins import copy_origin
-from sonnx_ort.conforming.simplifying import detach_bodies
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.errors.remedies import Remedy
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
-from sonnx_ort.remedies import Remedy
-from sonnx_ort.written import carry
+from sonnx_ort.loading.written import carry
 
 _MOST_NODES = 4096
 _SCAN_WITHOUT_BATCHES = 9

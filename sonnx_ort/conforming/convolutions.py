@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.declarations import constant_tensor
 from sonnx_ort.conforming.bounds import EQUAL_BUT_FOR_NAN
 from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.terms.operand import Shape
 
 _X, _W = 0, 1

@@ -22,15 +22,17 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.declarations import constant_tensor
+from sonnx_ort.analysis.values.value_types import result_type_of, unsupported_type
 from sonnx_ort.conforming import (
+    ai_onnx_ml,
     elementwise,
     indexing,
-    learning,
     quantized,
     reductions,
+    support_vectors,
     transforms,
-    trees,
-    vectors,
+    tree_ensembles,
 )
 from sonnx_ort.conforming.bounds import OF_FUNCTIONS, Bound, FunctionBound
 from sonnx_ort.conforming.change import (
@@ -46,15 +48,22 @@ from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.verified import schema_of
 from sonnx_ort.conforming.verified_operators import VERIFIED
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.knowledge.value_types import result_type_of, unsupported_type
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
     template.operator: template
-    for file in (elementwise, indexing, learning, quantized, reductions, transforms, trees, vectors)
+    for file in (
+        elementwise,
+        indexing,
+        ai_onnx_ml,
+        quantized,
+        reductions,
+        transforms,
+        tree_ensembles,
+        support_vectors,
+    )
     for template in file.TEMPLATES
 }
 """The templates by their operators."""

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.change import MOST_ELEMENTS
 from sonnx_ort.conforming.verified import rank_of, schema_of
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.profile.catalog import unsupported_attributes
 from sonnx_ort.profile.graph import EDGES, GR4
 from sonnx_ort.profile.operator import STANDARD_DOMAIN

@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
-from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import has_known_sizes
 
 MAY_END = Advice(

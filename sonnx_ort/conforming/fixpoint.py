@@ -15,18 +15,22 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.findings import dead_nodes
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import Safety, safety_of
 from sonnx_ort.conforming.constants import store_densely
-from sonnx_ort.conforming.declarations import (
-    add_outputs,
-    declare_outputs,
-    give_inputs,
-    make_graph_explicit,
-    omit_outputs,
-    unread_outputs,
+from sonnx_ort.conforming.dead_nodes import (
+    remove_dead_nodes,
+    remove_unread,
+    remove_unread_initializers,
+    unread,
 )
+from sonnx_ort.conforming.declarations import declare_outputs, give_inputs, make_graph_explicit
+from sonnx_ort.conforming.dropouts import remove_dropouts
 from sonnx_ort.conforming.failing import MAY_END, may_end_a_run
+from sonnx_ort.conforming.outputs import add_outputs, omit_outputs, unread_outputs
 from sonnx_ort.conforming.rounds import (
     Key,
     Made,
@@ -36,25 +40,15 @@ from sonnx_ort.conforming.rounds import (
     place_of,
     rounded,
 )
-from sonnx_ort.conforming.simplifying import (
-    correct_false_claims,
-    remove_dead_nodes,
-    remove_dropouts,
-    remove_unread,
-    remove_unread_initializers,
-    simplify,
-    unread,
-)
+from sonnx_ort.conforming.simplifying import correct_false_claims, simplify
 from sonnx_ort.conforming.sixteen_bit_floats import (
     MOVED_ROUNDING,
     WHY_IT_ROUNDS,
     SixteenBitFloats,
 )
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors.remedies import Advice, Option, Remedy
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.findings import dead_nodes
-from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
     EDGES,
@@ -66,7 +60,6 @@ from sonnx_ort.profile.graph import (
     UNREAD,
 )
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.remedies import Advice, Option, Remedy
 
 _MOST_ROUNDS = 20
 """More rounds than changes can need one after the other."""

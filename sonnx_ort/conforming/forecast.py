@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import NewViolations, Report
 from sonnx_ort.conforming.outcome import outcome_of
 from sonnx_ort.conforming.rounds import Made, Place, Selection, place_of
 from sonnx_ort.conforming.worsening import Start, conform_without_worsening
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import NewViolations, Report
+from sonnx_ort.errors.remedies import Advice
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.remedies import Advice
 
 _logger = logging.getLogger("sonnx_ort")
 

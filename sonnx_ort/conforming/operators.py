@@ -24,7 +24,7 @@ from sonnx_ort.conforming.change import (
     NodeEdit,
     TooEarlyError,
 )
-from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.terms.operand import bounds_of_element
 
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None

@@ -5,8 +5,8 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.targets import nodes_with_paths
 from sonnx_ort.loading.traversal import defined_values, label_of
-from sonnx_ort.obligations.targets import nodes_with_paths
 
 _ORIGIN = "sonnx_ort.origin"
 """The metadata of a node or value, which is written into no file: its label and path before."""

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.origins import NamedPlace, Origin, origins
 from sonnx_ort.conforming.rounds import Place, place_of
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.remedies import Advice
+from sonnx_ort.errors.remedies import Advice
 
 
 @dataclass(frozen=True, slots=True)

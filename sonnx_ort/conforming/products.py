@@ -24,6 +24,7 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.declarations import constant_tensor
 from sonnx_ort.conforming.bounds import SUMS
 from sonnx_ort.conforming.change import (
     SLICED_BY_INPUTS,
@@ -36,7 +37,6 @@ from sonnx_ort.conforming.change import (
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.terms.operand import Dimension, broadcast_shape
 

@@ -8,10 +8,10 @@ nothing, those that say most of the use of the model first.
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.conforming.fixpoint import NO_CHANGE
 from sonnx_ort.conforming.rounds import ROUNDING, Place, place_of
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.remedies import Advice, Remedy, listed
+from sonnx_ort.errors.remedies import Advice, Remedy, listed
 
 Remaining = tuple[tuple[Obligation, Advice], ...]
 """What is violated still, each with the reason."""

@@ -30,10 +30,10 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.bounds import Bound, Inputs, Reference
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, filled
-from sonnx_ort.conforming.constants import stored_elements
+from sonnx_ort.conforming.moved_constants import stored_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.remedies import Remedy
+from sonnx_ort.errors.remedies import Remedy
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
 _NAMES = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")

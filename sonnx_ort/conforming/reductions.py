@@ -23,7 +23,7 @@ from sonnx_ort.conforming.bounds import EQUAL_BUT_FOR_NAN, SUMS, Bound, Inputs, 
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
-from sonnx_ort.kernel.products import REDUCTIONS
+from sonnx_ort.facts.reductions import REDUCTIONS
 from sonnx_ort.terms.operand import bounds_of_element
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})

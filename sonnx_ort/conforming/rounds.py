@@ -9,11 +9,16 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.progress import followed
+from sonnx_ort.analysis.targets import nodes_with_paths
 from sonnx_ort.conforming import (
     broadcasts,
     constants,
     convolutions,
-    powers,
+    exponents,
     products,
     quantized,
     recurrent,
@@ -30,9 +35,9 @@ from sonnx_ort.conforming.change import (
     operator_of,
     safety_of,
 )
-from sonnx_ort.conforming.constants import SIZED_BY, store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of, refusal_of
 from sonnx_ort.conforming.failing import MAY_END
+from sonnx_ort.conforming.moved_constants import SIZED_BY, store_sizes
 from sonnx_ort.conforming.sixteen_bit_floats import (
     MOVED_ROUNDING,
     WHY_IT_ROUNDS,
@@ -41,20 +46,15 @@ from sonnx_ort.conforming.sixteen_bit_floats import (
 from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
-from sonnx_ort.kernel.products import REDUCTIONS
+from sonnx_ort.errors.remedies import Advice, Remedy
+from sonnx_ort.facts.reductions import REDUCTIONS
 from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.progress import followed
-from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import Operand
 
-_FILES = (constants, quantized, slices, convolutions, recurrent, powers, products, broadcasts)
+_FILES = (constants, quantized, slices, convolutions, recurrent, exponents, products, broadcasts)
 
 CHANGES: tuple[Change, ...] = tuple(change for file in _FILES for change in file.CHANGES)
 """The changes. A new file needs its place above."""

@@ -22,114 +22,13 @@ from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.change import AXES_AS_INPUT
-from sonnx_ort.conforming.verified_operators import VERIFIED
-from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
-from sonnx_ort.obligations.findings import dead_nodes
+from sonnx_ort.loading.written import carry
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape, contradict
-from sonnx_ort.written import carry
-
-_TRAINING_MODE = 2
-_MASK = 1
-_WITHOUT_TRAINING = 7
-"""The first version of Dropout that trains only if an input says so, which came with version 12."""
-
-
-def remove_dead_nodes(graph: ir.Graph, kept: Container[ir.Node] = ()) -> None:
-    """Remove the nodes that contribute to no output of the graph, in place.
-
-    What `kept` contains stays, with all that it reads.
-    """
-    # What the subgraphs of a dead node read is dead once that node is gone.
-    while dead := dead_nodes(every_node(graph), kept):
-        _remove(dead)
-
-
-def unread(graph: ir.Graph) -> frozenset[ir.Node | ir.Value]:
-    """The nodes and initializers that contribute to no output of the graph."""
-    nodes = every_node(graph)
-    bodies = (body for node in nodes for body in subgraphs_of(node))
-    stored = (value for inner in (graph, *bodies) for value in inner.initializers.values())
-    return frozenset(dead_nodes(nodes)) | {
-        v for v in stored if not (v.uses() or v.is_graph_output() or v.is_graph_input())
-    }
-
-
-def remove_unread(graph: ir.Graph, unread_before: Container[ir.Node | ir.Value]) -> None:
-    """Remove the nodes and initializers that nothing reads any more, in place.
-
-    What nothing read before stays: it is not for a change of another kind to remove it.
-    """
-    _remove(dead_nodes(every_node(graph), unread_before))
-    remove_unread_initializers(graph, unread_before)
-
-
-def remove_unread_initializers(
-    graph: ir.Graph, unread_before: Container[ir.Node | ir.Value] = ()
-) -> None:
-    """Remove the initializers that nothing reads, and that something read before, in place."""
-    for value in unread(graph):
-        if isinstance(value, ir.Value) and value not in unread_before and value.graph is not None:
-            del value.graph.initializers[str(value.name)]
-
-
-def _remove(nodes: Sequence[ir.Node]) -> None:
-    """Remove nodes that nothing reads but each other, given in graph order."""
-    for node in reversed(nodes):
-        if isinstance(node.graph, ir.Graph):
-            detach_bodies(node)
-            node.graph.remove(node, safe=True)
-
-
-def detach_bodies(node: ir.Node) -> None:
-    """Let the nodes in a node's subgraphs read nothing, so that what they read is unread."""
-    for inner in (inner for body in subgraphs_of(node) for inner in every_node(body)):
-        for position in range(len(inner.inputs)):
-            inner.replace_input_with(position, None)
-
-
-def remove_dropouts(
-    model: ir.Model, facts: Facts, removable: Callable[[ir.Value], bool] = lambda _: True
-) -> None:
-    """Let readers of a Dropout in the mode of inference read its operand, in place.
-
-    One whose mask is read stays, and one of an operand that is not `removable`. One that gives an
-    output of the graph becomes an Identity, which gives its operand under that name.
-    """
-    for node in every_node(model.graph):
-        if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Dropout") or not _infers(node, model):
-            continue
-        if VERIFIED["Dropout"].doubt(node, model.opset_imports[STANDARD_DOMAIN], facts) is not None:
-            continue
-        if any(mask.uses() or mask.is_graph_output() for mask in node.outputs[_MASK:]):
-            continue
-        operand, result = node.inputs[0], node.outputs[0]
-        if operand is None or not isinstance(node.graph, ir.Graph) or not removable(operand):
-            continue
-        if result.is_graph_output():
-            kept = ir.node("Identity", [operand], outputs=[ir.Value()], name=node.name)
-            carry(node.metadata_props, kept)
-            ir.convenience.replace_nodes_and_values(
-                node.graph, node, [node], [kept], [result], [kept.outputs[0]]
-            )
-        else:
-            ir.convenience.replace_all_uses_with(result, operand)
-            node.graph.remove(node, safe=True)
-
-
-def _infers(node: ir.Node, model: ir.Model) -> bool:
-    """Whether a Dropout is certainly in the mode of inference."""
-    version = model.opset_imports[STANDARD_DOMAIN]
-    if version < _WITHOUT_TRAINING:
-        return node.attributes.get_int("is_test", 0) != 0
-    mode = node.inputs[_TRAINING_MODE] if len(node.inputs) > _TRAINING_MODE else None
-    if mode is None:
-        return True
-    tensor = constant_tensor(mode)
-    return tensor is not None and not tensor.numpy().any()
 
 
 def correct_false_claims(model: ir.Model, facts: Facts) -> None:

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.bounds import Bound, Reference
 from sonnx_ort.conforming.change import Change, NodeEdit
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

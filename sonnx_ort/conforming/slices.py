@@ -29,7 +29,7 @@ from sonnx_ort.conforming.change import (
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
-from sonnx_ort.kernel.sizes import END_OF_ALL, selected
+from sonnx_ort.facts.sizes import END_OF_ALL, selected
 
 
 def count_axis_from_the_front(edit: NodeEdit) -> bool:

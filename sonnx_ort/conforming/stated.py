@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import onnx_ir as ir
 
-from sonnx_ort.remedies import Remedy
+from sonnx_ort.errors.remedies import Remedy
 
 OPEN = 1
 """The size of an axis of which nothing is said."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.conforming.fixpoint import ConformedGraph, Examine, conform_graph
 from sonnx_ort.conforming.rounds import Key, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import SPARSE
 from sonnx_ort.loading.traversal import every_node, label_of
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.obligation import Obligation
 
 _BODIES = ("then_branch", "else_branch", "body")
 """The attributes that are graphs of a node, as steps of a path end."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import Alignment, BroadcastPlan, ExaminedNode
+from sonnx_ort.analysis.values.declarations import declared_type
 from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.knowledge.declarations import declared_type
-from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes

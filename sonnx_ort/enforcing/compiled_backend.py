@@ -18,21 +18,21 @@ from typing import cast
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_name
 from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.compiled_guards import CompiledGuard, guard_of_node, guard_of_value
+from sonnx_ort.enforcing.metadata import Original
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.decision import Decision
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, record_rules
 from sonnx_ort.enforcing.python_kernels import has_other_zeros
-from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import escaped
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.guards.guard import Operands
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.layout import BROADCAST

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.custom_ops.compiled.guards import GUARD, GuardOperand, guard_text
 from sonnx_ort.custom_ops.failure_channel import telling_guard_name
 from sonnx_ort.custom_ops.inspection import remark_on, value_operator
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.errors import escaped
 from sonnx_ort.guards.guard import GuardedNode, Operands
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN

@@ -31,19 +31,19 @@ import numpy as np
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import CheckedValue
+from sonnx_ort.analysis.values.declarations import declared_type
+from sonnx_ort.analysis.values.graph_node import collected_by_loops
+from sonnx_ort.analysis.values.provenance import has_scalars, is_control_input
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.analysis.values.value_types import ValueTypes, allowed_types
+from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
-from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.declarations import declared_type
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.graph_node import collected_by_loops
-from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
-from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
-from sonnx_ort.knowledge.value_types import ValueTypes, allowed_types
 from sonnx_ort.loading.traversal import every_graph, every_node, subgraphs_of
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import CheckedValue
+from sonnx_ort.ort.inference import inferred_beside_declarations, merged, says_more
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status

@@ -12,17 +12,17 @@ from collections.abc import Collection, Container, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.enforcing.broadcasting import (
     ShapeDecisions,
 )
+from sonnx_ort.enforcing.metadata import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_output, numbers_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.options import Enforcement
 
 

@@ -13,9 +13,9 @@ from types import MappingProxyType
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.guards.guard import OPERATORS, NodesOf, Numbers
 from sonnx_ort.loading.traversal import ValueNames
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status

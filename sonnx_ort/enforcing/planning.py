@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.broadcasting import (
     expand_operands,
@@ -22,8 +24,8 @@ from sonnx_ort.enforcing.hidden_shapes import (
     values_read_for_shapes,
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend, Places, check_values, places_of
+from sonnx_ort.enforcing.metadata import Original, forget_declarations
 from sonnx_ort.enforcing.nodes import computed, keep_as_it_is
-from sonnx_ort.enforcing.record import Original, forget_declarations
 from sonnx_ort.enforcing.value_info import (
     declare_only,
     drop_unproved_sizes,
@@ -32,15 +34,13 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.functions import differing_operators
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:
-    from sonnx_ort.certificates import Proofs
+    from sonnx_ort.analysis.certificates import Proofs
 
 
 def _class_of(backend: Backend) -> type[EnforcingBackend]:

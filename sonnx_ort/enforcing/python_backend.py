@@ -8,6 +8,10 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.targets import CheckedValue, parameter_texts
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import (
@@ -24,28 +28,26 @@ from sonnx_ort.enforcing.hidden_shapes import (
     hide_shape,
     oldest_opset_to_pass_on,
 )
-from sonnx_ort.enforcing.lowering import EnforcingBackend
-from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
-from sonnx_ort.enforcing.python_kernels import (
+from sonnx_ort.enforcing.kernel_operands import (
     BY_KERNELS,
-    can_keep_standard_node,
-    carrier_of,
-    constant_nodes,
-    has_other_zeros,
     in_one_vector,
     inspected_operands,
     joined,
     ranks_in_run,
+)
+from sonnx_ort.enforcing.lowering import EnforcingBackend
+from sonnx_ort.enforcing.metadata import Original
+from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
+from sonnx_ort.enforcing.python_kernels import (
+    can_keep_standard_node,
+    carrier_of,
+    constant_nodes,
+    has_other_zeros,
     require_kernel,
     require_nothing_waived,
 )
-from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.loading.traversal import every_node
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import CheckedValue, parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import Contract, contract_to_json

@@ -13,16 +13,16 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.analysis.examination import Examination, examine_model
+from sonnx_ort.analysis.obligation import Finding, Obligation, identify, waiver_of
+from sonnx_ort.analysis.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.backends import Backend
+from sonnx_ort.enforcing.metadata import ENFORCED, OPTIMIZERS, restore
 from sonnx_ort.enforcing.planning import apply_plan, plan_enforcement
-from sonnx_ort.enforcing.record import ENFORCED, OPTIMIZERS, restore
 from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize, serialize_node
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.obligation import Finding, Obligation, identify, waiver_of
-from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.both_contracts import ContradictionError, DeclaredAxes, both
 from sonnx_ort.profile.catalog import kernels_since
@@ -136,7 +136,7 @@ def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore |
         )
         proofs = None
         if enforcement.certified:
-            from sonnx_ort.certificates import Proofs, only_certified
+            from sonnx_ort.analysis.certificates import Proofs, only_certified
 
             proofs = Proofs(serialize(model), model.graph, examination)
             examination = only_certified(examination, proofs)

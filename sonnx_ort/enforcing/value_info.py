@@ -7,14 +7,14 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import Target
+from sonnx_ort.analysis.values.graph_node import collected_by_loops, loops_in
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.enforcing.hidden_shapes import scan_bodies
+from sonnx_ort.enforcing.metadata import remember_declaration
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
-from sonnx_ort.enforcing.record import remember_declaration
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.graph_node import collected_by_loops, loops_in
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import OF_THE_NODE

@@ -10,6 +10,9 @@ from types import MappingProxyType
 
 import onnx
 
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waivers import Waiver, waivers_to_json
+from sonnx_ort.analysis.waiving import mark
 from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.errors import SonnxError
@@ -24,7 +27,7 @@ from sonnx_ort.evidence.record import (
     external_files,
     versions,
 )
-from sonnx_ort.files import (
+from sonnx_ort.loading.saving import (
     check_place,
     external_locations,
     folder_of_data,
@@ -32,9 +35,6 @@ from sonnx_ort.files import (
     write_text,
 )
 from sonnx_ort.loading.source import ReadModel, read
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
-from sonnx_ort.obligations.waiving import mark
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import certified_if_asked_for, examine, load
 from sonnx_ort.profile.contract import contract_to_json

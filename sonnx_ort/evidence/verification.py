@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.analysis.waiving import recorded_waivers
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
 from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.errors.arguments import checked_arguments
+from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.evidence.cyclonedx import (
     CHANGE,
     NAMESPACE,
@@ -25,21 +27,18 @@ from sonnx_ort.evidence.cyclonedx import (
     cyclonedx,
     serial_number,
 )
+from sonnx_ort.evidence.form import ATTACHMENTS, RECORD, Form, misfits
 from sonnx_ort.evidence.making import analyse, mendings, model_files
 from sonnx_ort.evidence.record import (
-    ATTACHMENTS,
     FORMAT,
-    RECORD,
     Analysis,
     Change,
     Document,
-    Form,
     Mending,
     ModelFiles,
     Record,
     changes,
     digest,
-    misfits,
     place_of,
     versions,
 )
@@ -47,7 +46,7 @@ from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ReadModel, read
-from sonnx_ort.obligations.waiving import recorded_waivers
+from sonnx_ort.loading.text_files import json_of
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import (
     apply,
@@ -60,8 +59,6 @@ from sonnx_ort.pipeline import (
     restored_original,
 )
 from sonnx_ort.profile.contract import contract_from_json
-from sonnx_ort.reading import json_of
-from sonnx_ort.remedies import Advice, Remedy
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any

@@ -7,5 +7,4 @@ checker of certificates gets it as an expression, and looks for it in the model.
     catalog        the guard of each kind of requirement, that of terms too, and of single values
     element_guards, shape_guards    what the guards compute
     zeros          the signs of zeros, which are set after a node
-    optimizers     the optimizers of ONNX Runtime that would undo what guards and proofs rest on
 """

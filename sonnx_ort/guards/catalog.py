@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sonnx_ort.guards.axis_guards import axes_named_once_guard, equal_but_on_axis_guard
 from sonnx_ort.guards.element_guards import (
     DIFFERENCE_WITHIN_INT32,
     EXACT_POWER,
@@ -42,27 +43,16 @@ from sonnx_ort.guards.guard import (
     Value,
     any_true,
 )
-from sonnx_ort.guards.shape_guards import (
-    axes_named_once_guard,
-    equal_but_on_axis_guard,
-    inferable_size_guard,
-    slice_guard,
-)
+from sonnx_ort.guards.shape_guards import inferable_size_guard, slice_guard
 from sonnx_ort.profile.contract import Limited, ValueContract
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import CARRIERS, FLOAT_TYPES, ElementType
-from sonnx_ort.profile.requirements.arithmetic import (
-    DifferenceWithinInt32,
-    ExactPower,
-    InfinityForZeroDivisor,
-    RepresentableQuotient,
-)
-from sonnx_ort.profile.requirements.axes import (
-    AxesNamedOnce,
-    EqualButOnAxis,
-    LinesAboveNegativeInfinity,
-)
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor, RepresentableQuotient
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.requirements.slicing import Slicing
@@ -75,9 +65,7 @@ from sonnx_ort.terms.language import (
     HasAxis,
     IfGiven,
     IsMultiple,
-    Limits,
     Number,
-    NumberSet,
     Rank,
     Relation,
     Size,
@@ -86,6 +74,7 @@ from sonnx_ort.terms.language import (
     Term,
     Times,
 )
+from sonnx_ort.terms.numbers import Limits, NumberSet
 
 _MISSING, _MISSING_ON_THE_RIGHT = -1, -(1 << 62)
 """Stand for the size of an axis that is not there; no multiples of them are equal."""

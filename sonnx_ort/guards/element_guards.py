@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
@@ -35,12 +36,13 @@ from sonnx_ort.guards.guard import (
     Value,
     any_true,
 )
-from sonnx_ort.kernel.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.arithmetic import NONZERO, exact_powers, is_wide
-from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.terms.language import Decided, Limits, NumberSet, finite_numbers
+from sonnx_ort.profile.requirements.exact_powers import exact_powers, is_wide
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import NONZERO
+from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.numbers import Limits, NumberSet, finite_numbers
 
 
 def elements_guard(requirement: OnElements) -> DecidingGuard | None:

@@ -11,15 +11,16 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import check_elements, check_external_data
+from sonnx_ort.loading.file_traversal import all_graphs, graphs_and_nodes
 from sonnx_ort.loading.functions import (
     import_standard_operators,
     inline_enforceable_functions,
     resolve_default_domain,
 )
+from sonnx_ort.loading.impostors import refuse_impostors
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_graphs, graphs_and_nodes
-from sonnx_ort.loading.validity import check_validity, refuse_impostors
+from sonnx_ort.loading.validity import check_validity
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 
 

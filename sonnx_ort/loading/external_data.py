@@ -16,8 +16,8 @@ import onnx_ir as ir
 from onnx.external_data_helper import uses_external_data
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.file_traversal import all_tensors
 from sonnx_ort.loading.growth import require_few_nodes
-from sonnx_ort.loading.traversal import all_tensors
 
 MOST_AXES_OF_ARRAYS = 64
 """The largest number of axes of an array of numpy."""

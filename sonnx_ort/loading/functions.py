@@ -17,8 +17,9 @@ from onnx_ir.passes import PassError
 from onnx_ir.passes.common import InlinePass
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.loading.traversal import ValueNames, all_nodes, every_node, subgraphs_of
+from sonnx_ort.facts.catalog import operator_version
+from sonnx_ort.loading.file_traversal import all_nodes
+from sonnx_ort.loading.traversal import ValueNames, every_node, subgraphs_of
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.graph import FINITE_VALUES, GRAPH
 from sonnx_ort.profile.operator import STANDARD_DOMAIN

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import onnx
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import nodes_within
+from sonnx_ort.loading.file_traversal import nodes_within
 
 _STANDARD = ("", "ai.onnx")
 

@@ -11,7 +11,7 @@ from itertools import chain
 import onnx
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import graphs_and_nodes
+from sonnx_ort.loading.file_traversal import graphs_and_nodes
 
 
 def require_readable_names(proto: onnx.ModelProto) -> None:

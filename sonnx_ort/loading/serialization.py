@@ -17,8 +17,8 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.loading.file_traversal import all_tensors, bodies_of, graphs_and_nodes
 from sonnx_ort.loading.pauses import silenced
-from sonnx_ort.loading.traversal import all_tensors, bodies_of, graphs_and_nodes
 
 _HELD = "sonnx_ort.type:"
 """How the denotation of an optional begins that stands for another type."""

@@ -16,7 +16,7 @@ from sonnx_ort.loading.external_data import beside, check_references
 from sonnx_ort.loading.growth import require_few_nodes
 from sonnx_ort.loading.names import require_readable_names
 from sonnx_ort.loading.serialization import require_readable, write_metadata_once
-from sonnx_ort.reading import content_of
+from sonnx_ort.loading.text_files import content_of
 
 _EXPORT = "export the model to ONNX"
 _UNPACK = "unpack it, and give the model that it contains"

@@ -6,17 +6,18 @@ from sonnx_ort.profile.common_rules import RulesOf, of_one_operand
 from sonnx_ort.profile.element_type import FLOAT_TYPES, IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
-    SameNumericType,
     admitted,
     attribute_is,
     axis_from_the_front,
     given_attributes,
 )
-from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import has_axis, on_axis, on_shapes
 from sonnx_ort.profile.rule import Attributes, Rule
-from sonnx_ort.terms.language import All, Either, NumberSet, SizesBehind, Tensor, Term
+from sonnx_ort.terms.language import All, Either, SizesBehind, Tensor, Term
+from sonnx_ort.terms.numbers import NumberSet
 
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
 

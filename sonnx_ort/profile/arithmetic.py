@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from sonnx_ort.profile.common_rules import CommonRules
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.attributes import held
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
+from sonnx_ort.profile.requirements.quotients import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.rule import Attributes, Judgement, at_run_time, judged
 from sonnx_ort.terms.operand import Operand
 

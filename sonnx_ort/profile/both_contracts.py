@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from sonnx_ort.kernel.sizes import LARGEST
+from sonnx_ort.facts.sizes import LARGEST
 from sonnx_ort.profile.contract import (
     Contract,
     Limited,

@@ -13,8 +13,9 @@ from typing import Any
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.attributes import Dense
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Requirement, Rule
 
 _CODES_PER_FAMILY = 3

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
-from sonnx_ort.kernel.intervals import within
-from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.kernel.ranges import Ends, Interval
-from sonnx_ort.kernel.sizes import LARGEST, Bounds, Rejected, Size, Symbolic
+from sonnx_ort.facts.bounds import BOOLEAN, LIMITS
+from sonnx_ort.facts.intervals import within
+from sonnx_ort.facts.node import FLOATS
+from sonnx_ort.facts.ranges import Ends, Interval
+from sonnx_ort.facts.sizes import LARGEST, Bounds, Rejected, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.terms.language import NumberSet, finite_limits
+from sonnx_ort.terms.numbers import NumberSet, finite_limits
 
 Limited = tuple[float, float]
 """The smallest and the largest number."""

@@ -30,9 +30,9 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.evaluation import Answer, Shapes, answer_in_run
 from sonnx_ort.terms.language import All, Compare, IsMultiple, Size, Tensor, Term
 from sonnx_ort.terms.operand import Operand, Shape, first_index, format_index
-from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ import numpy as np
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
-from sonnx_ort.profile.requirements.arithmetic import DifferenceWithinInt32
-from sonnx_ort.profile.requirements.attributes import SameNumericType, attribute_is, required
+from sonnx_ort.profile.requirements.attributes import attribute_is, required
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.language import NumberSet
+from sonnx_ort.terms.numbers import NumberSet
 
 _cast = RulesOf("Cast", 621, has_draft=False)
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
-from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType, admitted, held
+from sonnx_ort.profile.requirements.attributes import NotBoth, admitted, held
 from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.rule import (
     Attributes,
@@ -27,16 +28,8 @@ from sonnx_ort.profile.windows import (
     kernel_of,
     known_size,
 )
-from sonnx_ort.terms.language import (
-    All,
-    Decided,
-    Either,
-    IfGiven,
-    IsMultiple,
-    NumberSet,
-    Tensor,
-    Term,
-)
+from sonnx_ort.terms.language import All, Decided, Either, IfGiven, IsMultiple, Tensor, Term
+from sonnx_ort.terms.numbers import NumberSet
 from sonnx_ort.terms.operand import Operand
 
 _conv = RulesOf("Conv", 741, survived=True)

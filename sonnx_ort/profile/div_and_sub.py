@@ -4,13 +4,14 @@ from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import (
+from sonnx_ort.profile.requirements.attributes import Dense
+from sonnx_ort.profile.requirements.quotients import (
     INFINITY_FOR_ZERO_DIVISOR,
     NONZERO_DIVISOR,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
-from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule
 
 _div = RulesOf("Div", 11)

@@ -5,12 +5,13 @@ import math
 from sonnx_ort.profile.common_rules import CommonRules, of_one_operand
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import NOT_SMALLEST, ExactPower
 from sonnx_ort.profile.requirements.attributes import admitted
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
+from sonnx_ort.profile.requirements.quotients import NOT_SMALLEST
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.language import NumberSet
+from sonnx_ort.terms.numbers import NumberSet
 
 _abs = of_one_operand("Abs", 501, added=(), survived=True)
 

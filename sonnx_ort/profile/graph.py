@@ -25,7 +25,7 @@ from sonnx_ort.profile.rule import (
     Subject,
     at_run_time,
 )
-from sonnx_ort.terms.language import FINITE_NUMBERS
+from sonnx_ort.terms.numbers import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"

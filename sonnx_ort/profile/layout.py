@@ -13,7 +13,6 @@ from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
-    SameNumericType,
     axis_from_the_front,
     flag,
     given_attributes,
@@ -30,6 +29,7 @@ from sonnx_ort.profile.requirements.reshaping import (
     no_step_is_zero,
     one_size_is_inferred,
 )
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import has_axis, of_rank, on_shapes
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.terms.language import Each

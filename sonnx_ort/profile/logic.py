@@ -3,12 +3,12 @@
 from sonnx_ort.profile.common_rules import CommonRules, of_one_operand
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.arithmetic import WITHIN_WIDTH
 from sonnx_ort.profile.requirements.attributes import axis_from_the_front, flag
 from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.quotients import WITHIN_WIDTH
 from sonnx_ort.profile.requirements.shapes import axis_not_empty
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.language import NumberSet
+from sonnx_ort.terms.numbers import NumberSet
 
 
 def _of_conditions(name: str, first_code: int) -> Operator:

@@ -5,7 +5,6 @@ from sonnx_ort.profile.element_type import IEEE_TYPES, INTEGER_TYPES, TEXT, Elem
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
-    SameNumericType,
     admitted,
     given_attributes,
     held,
@@ -18,6 +17,7 @@ from sonnx_ort.profile.requirements.axes import (
     named_axes_have_size_one,
 )
 from sonnx_ort.profile.requirements.reshaping import no_step_is_zero
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Attributes

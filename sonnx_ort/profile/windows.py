@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sonnx_ort.kernel.sizes import Bounds, reach
+from sonnx_ort.facts.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import (
@@ -20,7 +20,8 @@ from sonnx_ort.profile.requirements.attributes import (
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.rule import Attributes, AttributeValue, Judgement, Rule, proved, violated
-from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
+from sonnx_ort.terms.language import All, Tensor, Term
+from sonnx_ort.terms.numbers import NumberSet, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis, Source, Standing, Words, draft_of
-from sonnx_ort.remedies import Advice, Remedy
 from sonnx_ort.terms.operand import Operand, broadcast_shape, format_shape
 
 _WRITE_BROADCASTS = Remedy("broadcast", Broadcasting.EXPLICIT.value)

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from sonnx_ort.comparing.audit import Audit
-from sonnx_ort.comparing.verdicts import NodeAudit, Verdict, worst_first
 from sonnx_ort.errors import to_html
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read
+from sonnx_ort.reporting.audit_document import audit_document
 from sonnx_ort.reporting.audit_report import (
     OPERATOR_HEADS,
     UNITS,
-    audit_document,
     bound_in_words,
     details_of,
     distance_in_words,
@@ -26,6 +24,8 @@ from sonnx_ort.reporting.checked_models import outline
 from sonnx_ort.reporting.graph_drawing import Words, node_key
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, node_button, sign, table
 from sonnx_ort.reporting.verdict import NodeState
+from sonnx_ort.runs.audit.audit import Audit
+from sonnx_ort.runs.audit.verdicts import NodeAudit, Verdict, worst_first
 
 _STATES: Mapping[Verdict, NodeState] = {
     Verdict.OUTSIDE: NodeState.VIOLATED,

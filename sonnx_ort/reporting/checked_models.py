@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.record import restore
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.targets import step_into
+from sonnx_ort.enforcing.metadata import restore
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.traversal import label_of, subgraphs_in
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.targets import step_into
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load, with_forecast
 from sonnx_ort.profile.rule import Status

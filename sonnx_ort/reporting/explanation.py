@@ -10,13 +10,13 @@ import onnx
 from sonnx_ort.conforming.decomposing import way_inside
 from sonnx_ort.conforming.rounds import CHANGES
 from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.errors.remedies import Advice, joined
 from sonnx_ort.profile.catalog import OPERATORS, RULES, OperatorStanding, standing_of
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis, Standing, Words
 from sonnx_ort.profile.wording import Illustration
-from sonnx_ort.remedies import Advice, joined
 from sonnx_ort.reporting.terminal import wrapped
 
 _RESULTS = "Results"

@@ -12,16 +12,16 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.errors import printable, printable_lines, to_json
-from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.errors.remedies import in_command
+from sonnx_ort.loading.written import Written
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.text_report import overviews
 from sonnx_ort.reporting.verdict import causes, counted
 from sonnx_ort.reporting.viewers import overlay
-from sonnx_ort.written import Written
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = _IN_MESSAGES | {":": "%3A", ",": "%2C"}

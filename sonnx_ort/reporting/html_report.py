@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.errors import SonnxError, to_html
-from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.contract_table import contract_table
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.backends import installed_backend
 from sonnx_ort.errors import printable
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.errors.remedies import Remedy
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import EDGES
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Subject
-from sonnx_ort.remedies import Remedy
 from sonnx_ort.terms.operand import broadcast_shape
 
 GivenOptions = Mapping[str, tuple[str, ...]]

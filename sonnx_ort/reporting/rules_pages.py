@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sonnx_ort.oracle.meaning import SIGNS
+from sonnx_ort.meaning.documented import SIGNS
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES

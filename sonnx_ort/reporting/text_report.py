@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import Coverage, Extent, KnownOperands, Report
+from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.next_steps import NOTHING, GivenOptions, next_command
 from sonnx_ort.reporting.terminal import (

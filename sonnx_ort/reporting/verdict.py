@@ -5,15 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import BOUND, Coverage, Extent, Report
 from sonnx_ort.errors import to_html
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import BOUND, Coverage, Extent, Report
+from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.profile.source import Basis
-from sonnx_ort.remedies import in_command
 from sonnx_ort.reporting.next_steps import next_call
 
 MENDABLE = "[*]"

@@ -8,14 +8,15 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import NameFixPass
 
-from sonnx_ort.enforcing.record import read_enforcement
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.targets import step_into
+from sonnx_ort.enforcing.metadata import read_enforcement
 from sonnx_ort.errors import SonnxError, printable, to_json
+from sonnx_ort.loading.file_traversal import bodies_of
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import read
-from sonnx_ort.loading.traversal import bodies_of, label_of, subgraphs_in
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.targets import step_into
+from sonnx_ort.loading.traversal import label_of, subgraphs_in
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS

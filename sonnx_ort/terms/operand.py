@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.ranges import Range
-from sonnx_ort.kernel.sizes import NAME, Bounds, PartialSizes, Symbolic
+from sonnx_ort.facts.ranges import Range
+from sonnx_ort.facts.sizes import NAME, Bounds, PartialSizes, Symbolic
 from sonnx_ort.terms.text import printable
 
 Dimension = int | str | None

@@ -11,9 +11,9 @@ import onnx
 import pytest
 
 from sonnx_ort import checker, models
+from sonnx_ort.api.files import certify
 from sonnx_ort.checker import Rejected, check, established
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.file_api import certify
 from support.child import run_program, run_python
 from support.derived import fact
 from support.graphs import parse

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.facts import Facts, Tree
+from sonnx_ort.checker.expressions import Facts, Tree
 from sonnx_ort.guards.guard import OLDEST_FORMAT
 from support.derived import derived
 from support.graphs import parse

@@ -18,8 +18,8 @@ from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, Valu
 from sonnx_ort.checker import Malformed, Rejected, check, established
 from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.guards.guard import OLDEST_FORMAT
-from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.profile.contract import TypeContract
 from support.command import command
 from support.derived import derived, fact, facts

@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.facts import Expressions, Facts, Tree
+from sonnx_ort.checker.expressions import Expressions, Facts, Tree
 from sonnx_ort.checker.guards import holds_after, require_guarded
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import GuardedNode

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.facts import Facts, Tree
-from sonnx_ort.kernel.sizes import Symbolic
+from sonnx_ort.checker.expressions import Facts, Tree
+from sonnx_ort.facts.sizes import Symbolic
 from support.derived import derived
 from support.graphs import parse
 

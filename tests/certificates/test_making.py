@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import certificates, models
+from sonnx_ort import models
+from sonnx_ort.analysis import certificates
 from sonnx_ort.checker import Rejected, check, established, read_certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.options import Edition

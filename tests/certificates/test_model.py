@@ -15,7 +15,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from sonnx_ort.checker import Model, Rejected, check, with_unique_names
 from sonnx_ort.checker.__main__ import main
 from sonnx_ort.checker.graphs import on_the_way
-from sonnx_ort.checker.reading import defined_in
+from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.profile.catalog import OPERATORS
 from support.derived import Found, alone, concluded, derived, followed
 from support.graphs import parse

@@ -11,7 +11,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from sonnx_ort.checker import Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.reading import FIELDS
+from sonnx_ort.checker.strict_reading import FIELDS
 from support.derived import fact
 from support.graphs import parse
 

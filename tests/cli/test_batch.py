@@ -12,7 +12,8 @@ from google.protobuf.json_format import MessageToJson
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.cli.batch import ModelToCheck, check_models, find_models, with_waivers
+from sonnx_ort.cli.batch import ModelToCheck, check_models, with_waivers
+from sonnx_ort.cli.found_models import find_models
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Choices, choose_demands
 from support.graphs import binary_model

@@ -13,8 +13,8 @@ import sonnx_ort
 from sonnx_ort.cli import application
 from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.cli.application import COMMANDS, load
-from sonnx_ort.enforcing.record import OPTIMIZERS
-from sonnx_ort.remedies import in_command
+from sonnx_ort.enforcing.metadata import OPTIMIZERS
+from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.reporting.explanation import explain
 from support.command import command, output, refusal, without_next
 from support.graphs import binary_model, parse

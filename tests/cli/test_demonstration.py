@@ -8,7 +8,7 @@ import pytest
 from sonnx_ort import models
 from sonnx_ort.backends import Backend
 from sonnx_ort.cli.demo import next_command
-from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
+from sonnx_ort.installation.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sonnx_ort.cli import explaining as module
-from sonnx_ort.installation import Check, Outcome, SelfCheck
+from sonnx_ort.installation.self_checking import Check, Outcome, SelfCheck
 from support.child import run_python
 from support.command import command, output
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.value_files import file_names, read_value, write_value
+from sonnx_ort.runs.value_files import file_names, read_value, write_value
 from support.command import command, output, without_next
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, None)

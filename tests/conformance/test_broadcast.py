@@ -10,7 +10,7 @@ from restrictions import Violation, broadcast
 
 import sonnx_ort
 from sonnx_ort.profile.element_type import NUMERIC_TYPES
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support import ort_values
 from support.broadcasting import assert_identical, broadcast_model, numbered, shapes_of_tensors
 from support.sessions import quiet

@@ -10,7 +10,7 @@ from restrictions import Violation, outcome
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
 from support.draft_examples import PRINTED_IN_DRAFTS
 from support.elementwise import Single

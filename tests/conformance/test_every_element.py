@@ -14,9 +14,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 from restrictions import OPERATORS
 
 import sonnx_ort
+from sonnx_ort.ort.violations import NOT_RENAMED, violation_of_error
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.violations import NOT_RENAMED, violation_of_error
 from support import ort_values
 from support.backends import BACKENDS
 from support.changes import unneeded

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.oracle import COMPUTED, Undefined
+from sonnx_ort.meaning import COMPUTED, Undefined
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.vectors.applied import Applied
 from support import ort_values
 from support.backends import BACKENDS
 from support.meaning_cases import EARLY, FURTHER, LATE, kernels, nodes

@@ -10,7 +10,7 @@ import pytest
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support import ort_values
 from support.backends import BACKENDS
 from support.conformity import assert_conforms, keeping_the_rules

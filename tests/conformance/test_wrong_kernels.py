@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.vectors.applied import Applied
 from support.meaning_cases import nodes
 from support.pages import REPOSITORY
 

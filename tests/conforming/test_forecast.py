@@ -12,9 +12,9 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import models
+from sonnx_ort.analysis.report import NewViolations, Report
 from sonnx_ort.conforming import forecast
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.report import NewViolations, Report
 from sonnx_ort.profile.graph import EDGES, OPERATORS_OF_THE_SET
 from support.emitted import FOLDER, Emitted
 from support.examined import examined

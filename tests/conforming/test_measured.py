@@ -60,7 +60,7 @@ def test_a_contract_says_what_is_tried() -> None:
 def test_nothing_is_measured_where_nothing_rounds_or_nobody_asks(
     text: str, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sonnx_ort.conformity.measure_deviations", pytest.fail)
+    monkeypatch.setattr("sonnx_ort.conforming.conformity.measure_deviations", pytest.fail)
     conformed = sonnx_ort.conform(parse(text), **options)
     assert conformed.changes
     assert conformed.measured is None
@@ -68,7 +68,7 @@ def test_nothing_is_measured_where_nothing_rounds_or_nobody_asks(
 
 
 def test_a_forecast_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonnx_ort.conformity.measure_deviations", pytest.fail)
+    monkeypatch.setattr("sonnx_ort.conforming.conformity.measure_deviations", pytest.fail)
     report = sonnx_ort.check(parse(SOFTSIGN))
     assert report.mendable_by_rounding
 

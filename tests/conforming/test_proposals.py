@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import conformity
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.conforming import conformity
 from sonnx_ort.conforming.proposal import propose
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.remedies import Advice, Remedy
+from sonnx_ort.errors.remedies import Advice, Remedy
 from support.graphs import parse
 
 STACKS = "(float[n,3,4] a, float[n,4,5] b) => (float[n,3,5] y) { [product] y = MatMul(a, b) }"

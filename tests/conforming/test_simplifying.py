@@ -8,8 +8,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.conforming.simplifying import remove_dead_nodes, remove_dropouts, simplify
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.conforming.dead_nodes import remove_dead_nodes
+from sonnx_ort.conforming.dropouts import remove_dropouts
+from sonnx_ort.conforming.simplifying import simplify
 from sonnx_ort.loading.traversal import ValueNames
 from support.conformed import conformed, random, require_same_bits
 from support.graphs import operators, parse

@@ -18,19 +18,22 @@ from fuzzing.extremes import extremes
 from model_builders import writer
 
 import sonnx_ort
-from sonnx_ort import models, value_files
-from sonnx_ort.checker import reading
+from sonnx_ort import models
+from sonnx_ort.checker import strict_reading
 from sonnx_ort.cli import application
-from sonnx_ort.comparing import audited_node, bodies, deviations, enclosing, limits, shrinking
 from sonnx_ort.conforming import change, products, verified
-from sonnx_ort.kernel import accuracy, arithmetic
-from sonnx_ort.knowledge import fatal_shapes
+from sonnx_ort.facts import accuracy, arithmetic
 from sonnx_ort.loading import external_data, growth
+from sonnx_ort.meaning.domains import _EXACT_IN_DOUBLE
 from sonnx_ort.models.example import Classification
-from sonnx_ort.oracle.domains import _EXACT_IN_DOUBLE
+from sonnx_ort.ort import fatal_shapes
 from sonnx_ort.profile.catalog import OPERATOR_SET, OPERATORS, OperatorStanding, standing_of
 from sonnx_ort.reporting import terminal
-from sonnx_ort.suite import vectors
+from sonnx_ort.runs import bodies, limits, value_files
+from sonnx_ort.runs.audit import audited_node, enclosing
+from sonnx_ort.runs.diff import deviations
+from sonnx_ort.runs.reduce import shrinking
+from sonnx_ort.vectors import suite as vectors
 from sonnx_ort.versions import TRIED
 from support import chosen_cases, time_limits
 from support.pages import REPOSITORY
@@ -138,7 +141,7 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     yield "docs/findings.md", "results of more than 2^19 axes"
     assert _EXACT_IN_DOUBLE == 2**53
     yield "docs/exhaustive.md", "exact up to 2^53"
-    known = reading.VERSIONS
+    known = strict_reading.VERSIONS
     yield "docs/certificates.md", f"for versions {known[0]} to {known[-1]} of the opset"
     assert accuracy.SAFETY == 4
     yield "docs/design.md", "by four times the largest error"

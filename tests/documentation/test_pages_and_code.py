@@ -7,13 +7,13 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS, load
-from sonnx_ort.comparing.bodies import MOST_STEPS
 from sonnx_ort.conforming.bounds import Bound, Reference
 from sonnx_ort.conforming.decomposing import TEMPLATES
-from sonnx_ort.oracle.meaning import OPERATIONS
+from sonnx_ort.meaning.documented import OPERATIONS
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import CONTRACT
 from sonnx_ort.profile.rule import Subject
+from sonnx_ort.runs.bodies import MOST_STEPS
 from support.graphs import parse
 from support.pages import REPOSITORY
 

@@ -12,9 +12,9 @@ from node_packages import FOLDER, what_is_missing
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.guards.optimizers import UNWANTED_OPTIMIZERS, names_of
 from sonnx_ort.models import Approximation, Classification, same_elements
-from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
+from sonnx_ort.ort.disabled_optimizers import UNWANTED_OPTIMIZERS, names_of
+from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from support.child import run_python
 from support.graphs import binary_model
 from support.plain_runs.program import NODE, PYTHON, outcomes_in

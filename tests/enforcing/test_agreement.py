@@ -9,10 +9,10 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.examination import Examination, examine_model
+from sonnx_ort.analysis.obligation import identify
 from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, prove_by_inputs
 from sonnx_ort.loading.canonical import load_canonical
-from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.options import Broadcasting, Edition

@@ -13,9 +13,9 @@ import pytest
 import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.custom_ops.compiled.guards import guarded_rules
-from sonnx_ort.enforcing.record import ENFORCED
+from sonnx_ort.enforcing.metadata import ENFORCED
+from sonnx_ort.ort.optimized_nodes import compare, guards_by_output
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
 from support.child import run_python
 from support.graphs import parse
 from support.sessions import LEVELS, on_one_thread, quiet

@@ -12,12 +12,12 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.enforcing.record import GROUP, ORIGINAL
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.analysis.waivers import Waiver, waivers_to_json
+from sonnx_ort.analysis.waiving import WAIVERS, record_waivers, recorded_waivers
+from sonnx_ort.enforcing.metadata import GROUP, ORIGINAL
 from sonnx_ort.loading.canonical import load_canonical
-from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
-from sonnx_ort.obligations.waiving import WAIVERS, record_waivers, recorded_waivers
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.pipeline import reference_of
 from sonnx_ort.terms.operand import Shape
 from support.backends import BACKENDS, with_guards

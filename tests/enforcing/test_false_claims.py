@@ -9,7 +9,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, SizeContract, SonnxError, ValueContract
-from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from support.command import command, output
 from support.graphs import parse
 from support.sessions import quiet

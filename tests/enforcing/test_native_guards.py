@@ -33,16 +33,16 @@ from sonnx_ort.guards.element_guards import (
 )
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.ort.registration import prepare
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import WHOLE
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import E1
-from sonnx_ort.profile.requirements.arithmetic import NONZERO, RepresentableQuotient
-from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import NONZERO, RepresentableQuotient
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.runtime.registration import prepare
-from sonnx_ort.terms.language import NumberSet
+from sonnx_ort.terms.numbers import NumberSet
 from support.graphs import binary_model, model, operators, parse, tensor
 from support.sessions import quiet
 from support.waivers import waiver

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.obligations.waiving import WAIVERS
+from sonnx_ort.analysis.waiving import WAIVERS
 from sonnx_ort.pipeline import reference_of
 from sonnx_ort.profile.rule import Status
 from support.graphs import binary_model, parse, tensor

@@ -13,7 +13,7 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import SameNumericType
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from support.backends import BACKENDS
 from support.elementwise import Single
 from support.graphs import binary_model, parse

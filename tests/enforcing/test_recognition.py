@@ -11,7 +11,7 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.enforcing.record import OPTIMIZERS
+from sonnx_ort.enforcing.metadata import OPTIMIZERS
 from support.graphs import binary_model, parse, tensor
 
 GRAPHS = {

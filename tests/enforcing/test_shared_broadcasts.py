@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from support.graphs import parse
 from support.sessions import quiet
 

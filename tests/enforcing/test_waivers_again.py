@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.obligations import waiving as waivers
-from sonnx_ort.obligations.waiving import WAIVERS
+from sonnx_ort.analysis import waiving as waivers
+from sonnx_ort.analysis.waiving import WAIVERS
 from support.backends import on_each_backend, on_native, on_python
 from support.graphs import binary_model, parse
 from support.waivers import (

@@ -11,11 +11,11 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.waivers import waivers_to_json
 from sonnx_ort.evidence.making import model_files, record_of_check, record_of_rewriting
 from sonnx_ort.evidence.record import ModelFiles, changes, versions
 from sonnx_ort.evidence.verification import read_record
 from sonnx_ort.loading.source import ReadModel, read
-from sonnx_ort.obligations.waivers import waivers_to_json
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import enforce, examine, load
 from support.graphs import parse

@@ -8,7 +8,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import files, pipeline
+from sonnx_ort import pipeline
+from sonnx_ort.loading import saving
 from support.backends import on_each_backend
 from support.graphs import binary_model
 
@@ -52,7 +53,7 @@ def test_without_its_record_there_is_no_model(source: Path, monkeypatch) -> None
     def fail(*_: object) -> None:
         raise sonnx_ort.SonnxError("the disk is full")
 
-    monkeypatch.setattr(files, "write_text", fail)
+    monkeypatch.setattr(saving, "write_text", fail)
     with pytest.raises(sonnx_ort.SonnxError, match="the disk is full"):
         sonnx_ort.rewrite_file(
             source, source.with_name("a.onnx"), record=source.with_name("record.json")

@@ -12,12 +12,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
+from sonnx_ort.analysis import waiving as waivers
 from sonnx_ort.evidence import record as files
 from sonnx_ort.evidence import verification
 from sonnx_ort.evidence.cyclonedx import cyclonedx, serial_number
 from sonnx_ort.evidence.verification import RecordedAs, read_record
-from sonnx_ort.obligations import waiving as waivers
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import at_run_time
 from support.checks import MENDING, mendable
 from support.graphs import model, parse, tensor

@@ -15,7 +15,7 @@ from fuzzing.attempt import as_runtime_takes_it
 from records import Record, add
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import parse
 

@@ -14,14 +14,14 @@ import pytest
 from onnx import AttributeProto, helper
 from statements import kept_by
 
-from sonnx_ort.checker.facts import Expressions, Tree
+from sonnx_ort.checker.expressions import Expressions, Tree
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import GuardedNode, Precondition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import VERSION, Rule, Status, Subject
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand, Shape
+from sonnx_ort.vectors.examples import read
 from support.operator_cases import OPERATOR_CASES
 from support.varied_operands import examples, is_of, varied
 

@@ -10,19 +10,19 @@ import pytest
 from certificates.test_guards import GUARDED, with_inferred_result
 
 import sonnx_ort
-from sonnx_ort.checker.facts import Expressions, Tree
+from sonnx_ort.checker.expressions import Expressions, Tree
 from sonnx_ort.guards.catalog import breach, deciding_guard
 from sonnx_ort.guards.guard import OPERATORS, GuardedNode, Numbers
 from sonnx_ort.guards.smallest_element import settling_flag
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract import SizeContract, ValueContract
 from sonnx_ort.profile.contract_rules import ShapeDemand, contract_requirement
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.graph import finite_elements
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.examples import read
 from support.derived import alone
 from support.operator_cases import OPERATOR_CASES
 from support.varied_operands import examples, is_of

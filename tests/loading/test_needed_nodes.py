@@ -2,7 +2,7 @@
 
 import pytest
 
-from sonnx_ort.loading.traversal import nodes_needed
+from sonnx_ort.loading.file_traversal import nodes_needed
 from support.graphs import parse
 
 TEXT = """(float[n] x, bool c) => (float[n] y) {

@@ -8,8 +8,8 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.loading.file_traversal import all_graphs, all_nodes
 from sonnx_ort.loading.serialization import deserialize, deserialize_type, serialize
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from support.backends import on_each_backend
 from support.graphs import model, parse, tensor
 

@@ -22,9 +22,9 @@ from sonnx_ort import (
 )
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
-from sonnx_ort.comparing.against_plain import against_plain
-from sonnx_ort.comparing.difference import EXACT, Comparison, compared
-from sonnx_ort.comparing.runs import run_both
+from sonnx_ort.runs.diff.against_plain import against_plain
+from sonnx_ort.runs.diff.difference import EXACT, Comparison, compared
+from sonnx_ort.runs.pairs import run_both
 from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import quiet

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import write_text, writing
+from sonnx_ort.loading.saving import write_text, writing
 from sonnx_ort.options import Choices
 
 

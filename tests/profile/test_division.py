@@ -6,14 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE
+from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.arithmetic import (
-    EXACT_IN_DOUBLE,
-    DifferenceWithinInt32,
-    ExactPower,
-)
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged

@@ -7,17 +7,17 @@ import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
-from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR
-from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import (
     REPRESENTABLE_AS_INTEGER,
     WITHIN_INT32,
     OnElements,
     on_elements,
 )
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import NONZERO_DIVISOR
 from sonnx_ort.profile.rule import (
     VERSION,
     AttributeValue,
@@ -26,7 +26,8 @@ from sonnx_ort.profile.rule import (
     Status,
     Violation,
 )
-from sonnx_ort.terms.language import Decided, NumberSet
+from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.numbers import NumberSet
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Violation
 from sonnx_ort.terms.operand import Operand
 from support.broadcasting import lines_up

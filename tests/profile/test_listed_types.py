@@ -4,7 +4,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.attributes import SameNumericType
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status
 from sonnx_ort.terms.operand import Operand
 

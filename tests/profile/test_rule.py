@@ -10,13 +10,13 @@ from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.operator import require_distinct
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import SameNumericType
 from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Attributes, Rule, Status, Subject
 from sonnx_ort.profile.source import Source, Standing
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.examples import read
 
 
 @pytest.mark.parametrize(

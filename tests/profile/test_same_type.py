@@ -10,7 +10,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
-from sonnx_ort.profile.requirements.attributes import SameNumericType
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 
@@ -87,7 +87,7 @@ def test_types_that_rules_admit_are_listed_for_each_rule():
     assert {rule for names in ADMITTED for rule in names.split()} == with_types
 
 
-@pytest.mark.satisfies("sonnx_ort/profile/requirements/attributes.py:SameNumericType")
+@pytest.mark.satisfies("sonnx_ort/profile/requirements/same_type.py:SameNumericType")
 @pytest.mark.parametrize(
     ("rule", "admitted"),
     [

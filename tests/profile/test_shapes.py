@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import Judgement, Requirement, Rule, Status, Violation
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged, violated
@@ -147,7 +147,7 @@ def test_violation(
     assert requirement.violation(arrays) == violation
 
 
-@pytest.mark.satisfies("sonnx_ort/profile/requirements/shapes.py:SameShape")
+@pytest.mark.satisfies("sonnx_ort/profile/requirements/same_shape.py:SameShape")
 @pytest.mark.parametrize(
     "rule", [r for r in RULES.values() if isinstance(r.requirement, SameShape)], ids=lambda r: r.id
 )

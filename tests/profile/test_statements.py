@@ -18,8 +18,8 @@ from statements import BY_NODE, IN_RUNS, kept_by_node
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Attributes, Rule, Status, Subject
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.examples import read
 from support.operator_cases import OPERATOR_CASES
 from support.varied_operands import examples, is_of, varied
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.profile import wording
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.source import Standing, Words
 from sonnx_ort.profile.wording import Illustration, advice, description_of, text_of
-from sonnx_ort.remedies import Advice, Remedy
 
 FILES = sorted(wording.FOLDER.glob("*.toml"))
 

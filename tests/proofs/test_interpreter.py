@@ -10,7 +10,7 @@ import pytest
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.graphs import declared, parse
 from support.proofs.agreement import Array, of_any_operands, of_told_operands
 from support.proofs.guards import outcome

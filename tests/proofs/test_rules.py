@@ -9,7 +9,7 @@ from sonnx_ort import ValueContract
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule, Subject
 from support import broadcasting as document
 from support.elementwise import Single, singles

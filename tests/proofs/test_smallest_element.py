@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import z3
 
-from sonnx_ort.checker.facts import Expressions, Tree
+from sonnx_ort.checker.expressions import Expressions, Tree
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
 from sonnx_ort.guards.smallest_element import REDUCED_AS, settling_flag

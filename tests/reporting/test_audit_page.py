@@ -6,11 +6,11 @@ from pathlib import Path
 import onnx
 import pytest
 
-from sonnx_ort.comparing.audit import Audit
-from sonnx_ort.comparing.verdicts import Element, NodeAudit, Sampling, Verdict
 from sonnx_ort.options import choose_demands
 from sonnx_ort.reporting.audit_page import audit_page
 from sonnx_ort.reporting.audit_report import audit_text
+from sonnx_ort.runs.audit.audit import Audit
+from sonnx_ort.runs.audit.verdicts import Element, NodeAudit, Sampling, Verdict
 from support.browser import Browser, browsing, why_no_browser
 from support.graphs import parse
 

@@ -3,10 +3,6 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.audit import Audit
-from sonnx_ort.comparing.enclosing import EnclosedOutput
-from sonnx_ort.comparing.error_bounds import BoundedValue
-from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.options import choose_demands
 from sonnx_ort.reporting.audit_report import (
     bound_in_words,
@@ -14,6 +10,10 @@ from sonnx_ort.reporting.audit_report import (
     heading_of_errors,
     verdict_of,
 )
+from sonnx_ort.runs.audit.audit import Audit
+from sonnx_ort.runs.audit.enclosing import EnclosedOutput
+from sonnx_ort.runs.audit.error_bounds import BoundedValue
+from sonnx_ort.runs.audit.verdicts import NodeAudit, Sampling, Verdict
 
 
 @pytest.mark.parametrize(("bound", "enclosed", "text"), [

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, Measure, Mismatch, survey
-from sonnx_ort.comparing.inputs import Inputs
-from sonnx_ort.comparing.runs import Pair, Stop
-from sonnx_ort.comparing.verdicts import Element, NodeAudit, Verdict, by_operator
 from sonnx_ort.reporting.audit_report import error_in_words, worst_error
 from sonnx_ort.reporting.difference_report import difference_report
+from sonnx_ort.runs.audit.verdicts import Element, NodeAudit, Verdict, by_operator
+from sonnx_ort.runs.diff.difference import Comparison, Measure, Mismatch, survey
+from sonnx_ort.runs.inputs import Inputs
+from sonnx_ort.runs.pairs import Pair, Stop
 
 NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}
 X = np.array([1, 2], np.float32)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.reporting.checked_models import GraphOutline
 from support.browser import CHAIN, Browser, Opened, why_no_browser
 from support.browser import SCALED as SCALED_MODEL

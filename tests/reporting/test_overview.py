@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 
 import sonnx_ort
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.progress import followed
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.cli import batch as module
 from sonnx_ort.cli.batch import progress
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.progress import followed
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.next_steps import next_command

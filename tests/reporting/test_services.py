@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.remedies import in_command
+from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.formats import github_report, junit_report, sarif_report

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import sonnx_ort
-from sonnx_ort.obligations.report import NewViolations
+from sonnx_ort.analysis.report import NewViolations
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.text_report import overview, text_reports
 from sonnx_ort.reporting.verdict import NodeState, new_violations, node_states, table, verdict

@@ -19,7 +19,7 @@ from accuracy.table import COLUMNS, TABLE, columns_of, loaded, stored, table_of
 from flint import arb, ctx
 from measure_accuracy import RECORD, run
 
-from sonnx_ort.kernel.arithmetic import FORMATS
+from sonnx_ort.facts.arithmetic import FORMATS
 from support.pages import REPOSITORY
 
 RECORDED = json.loads(RECORD.read_text(encoding="utf-8"))

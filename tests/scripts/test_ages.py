@@ -155,7 +155,7 @@ def test_measuring_notes_packages_and_sources(tmp_path: Path) -> None:
     (entry,) = json.loads((tmp_path / MEASURED).read_text("utf-8")).values()
     assert entry["made_by"]["onnxruntime"] == records.version("onnxruntime")
     snapshots = json.loads((tmp_path / SNAPSHOTS).read_text("utf-8"))
-    assert "sonnx_ort/api.py" in snapshots[entry["made_by"]["sources"]]
+    assert "sonnx_ort/api/rewriting.py" in snapshots[entry["made_by"]["sources"]]
 
 
 def test_digests_that_no_record_names_are_not_kept(

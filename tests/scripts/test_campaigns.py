@@ -84,8 +84,8 @@ def part_of(path: str) -> str:
     parts = {
         "custom_ops/": "kernels",
         "sonnx_ort/enforcing/": "guards",
-        "sonnx_ort/obligations/": "guards that have passed",
-        "sonnx_ort/certificates": "checker",
+        "sonnx_ort/analysis/certificates": "checker",
+        "sonnx_ort/analysis/": "guards that have passed",
     }
     return next(part for folder, part in parts.items() if path.startswith(folder))
 

@@ -65,7 +65,7 @@ def test_wheel_holds_the_models_the_page_the_texts_the_marker_of_types_and_the_c
     data = {installed_name(file) for folder in folders for file in folder.iterdir()}
     others = {
         "sonnx_ort/py.typed",
-        "sonnx_ort/kernel/accuracy.csv",
+        "sonnx_ort/facts/accuracy.csv",
         "sonnx_ort/profile/texts.csv",
         "sonnx_ort/models/README.md",
         "sonnx_ort/models/manifest.json",

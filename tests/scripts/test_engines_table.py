@@ -7,8 +7,8 @@ import pytest
 from engines_table import ENGINES, main
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.suite.cases import cases
-from sonnx_ort.suite.vectors import write
+from sonnx_ort.vectors.cases import cases
+from sonnx_ort.vectors.suite import write
 from support.pages import REPOSITORY
 
 

@@ -105,7 +105,7 @@ FAULTS = {
         *([2], [-3]),
     ),
     "sonnx_ort/loading/validity.py:check_validity": ("outcome(onnx.ModelProto())", False, True),
-    "sonnx_ort/oracle/numbers.py:Number.is_zero": ("ONE.is_zero", False, True),
+    "sonnx_ort/meaning/numbers.py:Number.is_zero": ("ONE.is_zero", False, True),
     "scripts/restrictions.py:broadcast": ("restrictions.broadcast(np.int8([1]))[0][0]", 1, -2),
 }
 """What a fault makes of the value of an expression."""
@@ -117,7 +117,7 @@ import sonnx_ort
 from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.validity import check_validity
-from sonnx_ort.oracle.numbers import ONE
+from sonnx_ort.meaning.numbers import ONE
 from sonnx_ort.profile import graph
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract import ValueContract

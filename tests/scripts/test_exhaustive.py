@@ -21,7 +21,7 @@ from restrictions import outcome
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.pages import REPOSITORY
 from support.values import all_pairs, from_bits, random_pairs
 

@@ -15,7 +15,7 @@ import matrix
 from mutation.calling import Limits
 from mutation.rooms import TESTS
 
-PATH = "sonnx_ort/envelope/__init__.py"
+PATH = "sonnx_ort/samples/__init__.py"
 """A file whose owner is `envelope`."""
 
 
@@ -47,7 +47,7 @@ def test_fault_is_noticed_by_its_owner_or_by_others(
 
 
 def test_one_of_several_owners_is_enough() -> None:
-    both = "sonnx_ort/installation.py"
+    both = "sonnx_ort/installation/self_checking.py"
     assert matrix.owners(both) == {"evidence", "cli"}
     assert matrix.noticed_by(entry({"cli": True}, path=both)) == "owner alone"
     assert matrix.noticed_by(entry({"cli": False}, path=both)) is None
@@ -101,7 +101,9 @@ def test_seed_draws_the_same_files_and_another_one_others() -> None:
 
 
 def test_three_faults_of_a_file_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "drawn_files", lambda _: iter(["sonnx_ort/progress.py"] * 2))
+    monkeypatch.setattr(
+        matrix, "drawn_files", lambda _: iter(["sonnx_ort/analysis/progress.py"] * 2)
+    )
     drawn = matrix.Matrix(recorded())
     drawn.draw(3, 1)
     assert len(drawn.faults) == 3
@@ -120,12 +122,12 @@ def test_folder_tries_what_is_not_known_of_it_its_own_first(
         return dict(zip(mutants, (0, 1), strict=False))
 
     monkeypatch.setattr(matrix, "statuses", answers)
-    foreign = entry({}, 4, "sonnx_ort/progress.py")
+    foreign = entry({}, 4, "sonnx_ort/analysis/progress.py")
     tried = matrix.Matrix(recorded(foreign, entry({}, 5), entry({"envelope": True}, 6)))
     assert tried.try_with("envelope", 9.0, 2.0, 6)
     limits, cases = Limits(9.0, 2.0, again=False), ("--cases", "6")
-    order = [(PATH, 5), ("sonnx_ort/progress.py", 4)]
-    assert asked == [("functions", order, ["tests/envelope"], limits, cases)]
+    order = [(PATH, 5), ("sonnx_ort/analysis/progress.py", 4)]
+    assert asked == [("functions", order, ["tests/samples"], limits, cases)]
     noticed = {each["number"]: each["noticed"] for each in tried.faults.values()}
     assert noticed == {4: {"envelope": True}, 5: {"envelope": False}, 6: {"envelope": True}}
 

@@ -238,9 +238,9 @@ def test_mutant_that_was_made_before_is_read(
 
 
 def test_tests_of_a_file_have_its_name() -> None:
-    path = "sonnx_ort/comparing/difference.py"
-    assert mirrors(path, ["tests/comparing"]) == ["tests/comparing/test_difference.py"]
-    assert mirrors("sonnx_ort/comparing/__init__.py", ["tests/comparing"]) == []
+    path = "sonnx_ort/runs/diff/difference.py"
+    assert mirrors(path, ["tests/runs"]) == ["tests/runs/test_difference.py"]
+    assert mirrors("sonnx_ort/runs/__init__.py", ["tests/runs"]) == []
 
 
 class Item:
@@ -297,13 +297,16 @@ def test_files_that_have_changed_since_a_commit_are_those_of_the_product(tmp_pat
                 file.write("x = 1\n")
 
     subprocess.check_call([*git, "init", "-q"])
-    write("sonnx_ort/runtime/a.py", "sonnx_ort/runtime/b.py", "sonnx_ort/gone.py", "scripts/s.py")
+    write("sonnx_ort/ort/a.py", "sonnx_ort/ort/b.py", "sonnx_ort/gone.py", "scripts/s.py")
     subprocess.check_call([*git, "add", "."])
     subprocess.check_call([*git, "commit", "-q", "-m", "m"])
-    write("sonnx_ort/runtime/b.py", "sonnx_ort/api.py", "scripts/s.py")
+    write("sonnx_ort/ort/b.py", "sonnx_ort/api/rewriting.py", "scripts/s.py")
     (tmp_path / "sonnx_ort" / "gone.py").unlink()
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
-    assert sorted(mutate.changed_since("HEAD")) == ["sonnx_ort/api.py", "sonnx_ort/runtime/b.py"]
+    assert sorted(mutate.changed_since("HEAD")) == [
+        "sonnx_ort/api/rewriting.py",
+        "sonnx_ort/ort/b.py",
+    ]
 
 
 def test_room_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,12 +334,12 @@ def test_tests_of_the_files_are_tried_before_those_of_the_rest_of_the_room(
         return dict(zip(mutants, (1, 0), strict=False))
 
     monkeypatch.setattr(mutate, "statuses", answers)
-    mirrored, other = "sonnx_ort/comparing/difference.py", "sonnx_ort/comparing/judging.py"
+    mirrored, other = "sonnx_ort/runs/diff/difference.py", "sonnx_ort/runs/audit/judging.py"
     mutants = [(other, 1), (mirrored, 1), (mirrored, 2)]
-    found = mutate._found(mutants, ["tests/comparing"], math.inf, ())
+    found = mutate._found(mutants, ["tests/runs"], math.inf, ())
     assert asked == [
-        ([(mirrored, 1), (mirrored, 2)], ["tests/comparing/test_difference.py"]),
-        ([(other, 1), (mirrored, 2)], ["tests/comparing"]),
+        ([(mirrored, 1), (mirrored, 2)], ["tests/runs/test_difference.py"]),
+        ([(other, 1), (mirrored, 2)], ["tests/runs"]),
     ]
     assert found == {(mirrored, 1): 1, (other, 1): 1, (mirrored, 2): 0}
 
@@ -365,7 +368,7 @@ def test_every_file_of_the_product_with_functions_is_of_a_room() -> None:
 
 
 def test_page_shows_what_was_tried_of_files_as_they_are(tmp_path: Path) -> None:
-    one, other = sorted((REPOSITORY / "sonnx_ort" / "envelope").glob("*.py"))[1:3]
+    one, other = sorted((REPOSITORY / "sonnx_ort" / "samples").glob("*.py"))[1:3]
     numbers = {"killed": [1, 2], "endless": [3], "survived": [4, 5]}
     entry = {
         "mutants": 1200,
@@ -384,7 +387,7 @@ def test_page_shows_what_was_tried_of_files_as_they_are(tmp_path: Path) -> None:
     rows = table(record).splitlines()
     assert len(rows) == 2 + len(ROOMS)
     shown = next(row for row in rows if row.startswith("| `envelope` |"))
-    assert shown == "| `envelope` | `tests/envelope` | 1 of 4 | 1,200 | 5 | 2 | 1 | 1 | 1 |"
+    assert shown == "| `envelope` | `tests/samples` | 1 of 4 | 1,200 | 5 | 2 | 1 | 1 | 1 |"
 
 
 def test_page_tells_what_is_tried_unless_other_numbers_are_given() -> None:

@@ -18,7 +18,7 @@ def test_code_is_what_is_no_comment_and_no_docstring(text: str, count: int) -> N
 
 def test_certificate_of_one_model_rests_on_no_guards_and_on_less_than_one_of_two() -> None:
     alone, limited, both, checked = (trusted.measured(what) for what in trusted.LOADED)
-    assert alone.rooms.keys() == {"checker", "kernel", "profile", "terms"}
+    assert alone.rooms.keys() == {"checker", "facts", "profile", "terms"}
     assert both.rooms.keys() == alone.rooms.keys() | {"guards"}
     assert "checker" not in checked.rooms
     assert limited.rooms.keys() == alone.rooms.keys()

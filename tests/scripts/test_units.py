@@ -7,7 +7,7 @@ import pytest
 from measure_units import OPERATORS, RECORD, Sweep, missed
 from restrictions import outcome
 
-from sonnx_ort.oracle import UNITS
+from sonnx_ort.meaning import UNITS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 

@@ -18,10 +18,10 @@ from accuracy.sweeps import Sweep
 from accuracy.table import loaded
 from measure_accuracy import RECORD
 
-from sonnx_ort.kernel.accuracy import Accuracy, accuracy_of, measured_functions
-from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.knowledge.graph_node import GraphNode, Held
+from sonnx_ort.analysis.values.graph_node import GraphNode, Held
+from sonnx_ort.facts.accuracy import Accuracy, accuracy_of, measured_functions
+from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.ranges import Interval
 
 RECORDED = [measured["sweeps"] for measured in json.loads(RECORD.read_text("utf-8")).values()]
 RANDOM = 1 << 15

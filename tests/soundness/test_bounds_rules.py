@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.kernel.bounds import BOUNDS_RULES
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.facts.bounds import BOUNDS_RULES
+from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.profile.contract import NO_CONTRACT
 from support.changes import INSTALLED
 from support.soundness.arrays import Array

@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime as ort
 
 from sonnx_ort import Contract, SizeContract
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from support.graphs import parse
 from support.sessions import LEVELS, on_one_thread

@@ -18,10 +18,10 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import Contract
-from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.conforming.rounds import place_of
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.models.example import differing_elements
+from sonnx_ort.runs.reduce.shrinking import Feeds, Trial
 from support.sessions import on_one_thread
 from support.soundness.contracts import around, keeps
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts, tally_of

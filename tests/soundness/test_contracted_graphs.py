@@ -21,7 +21,7 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, SonnxError
-from sonnx_ort.knowledge.provenance import Provenance
+from sonnx_ort.analysis.values.provenance import Provenance
 from sonnx_ort.loading.canonical import load_canonical
 from support.soundness.contracts import around, keeps
 from support.soundness.isolated import run_attempts

@@ -10,7 +10,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.shrinking import Feeds
+from sonnx_ort.runs.reduce.shrinking import Feeds
 from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

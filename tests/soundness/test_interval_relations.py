@@ -10,8 +10,8 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.checker import check
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.profile.contract import Contract, ValueContract
 from support.graphs import parse

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
-from sonnx_ort.kernel.ranges import Interval
+from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.profile.contract import Contract, ValueContract
 from support.soundness.arrays import Array
 from support.soundness.extremes import with_extremes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.kernel.catalog import MOVING
+from sonnx_ort.facts.catalog import MOVING
 from support.soundness.arrays import Array
 from support.soundness.nodes import random_case
 from support.soundness.operator_runs import Attempt, HeldToRuns, OneNode, chosen, held_to_a_run

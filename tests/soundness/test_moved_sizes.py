@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.kernel.sizes import Rejected
+from sonnx_ort.facts.sizes import Rejected
 from support.derived import derived, fact
 from support.graphs import parse
 from support.sessions import on_one_thread

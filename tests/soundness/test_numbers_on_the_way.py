@@ -12,8 +12,8 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.profile.contract import Contract, ValueContract
 from support.graphs import parse

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort.comparing.shrinking import Known, Trial, shrink
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
+from sonnx_ort.runs.reduce.shrinking import Known, Trial, shrink
 from support.graphs import parse
 from support.soundness import isolated
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts

@@ -20,10 +20,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
+from sonnx_ort.analysis.values.derived import derived
+from sonnx_ort.analysis.values.value_types import ValueTypes
 from sonnx_ort.checker import Model, Rejected
-from sonnx_ort.kernel.sizes import LARGEST, is_within
-from sonnx_ort.knowledge.derived import derived
-from sonnx_ort.knowledge.value_types import ValueTypes
+from sonnx_ort.facts.sizes import LARGEST, is_within
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
 from sonnx_ort.terms.operand import dimensions

@@ -8,8 +8,8 @@ plain and own sessions are held to that.
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.shrinking import Trial
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.runs.reduce.shrinking import Trial
 from support.graphs import parse
 from support.sessions import LEVELS
 from support.soundness import kernel_truth

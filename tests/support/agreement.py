@@ -22,7 +22,7 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.broadcasting import Outcome, assert_identical, broadcast_model, run
 from support.graphs import Dimensions, binary_model
 from support.plain_runs.run import Failure, failure_in

@@ -26,12 +26,12 @@ from sonnx_ort.custom_ops.compiled.catalog import (
     CompiledOperator,
     compiled_name,
 )
-from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.graphs import model, tensor
 from support.ort_values import run
 from support.sessions import quiet

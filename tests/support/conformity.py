@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from restrictions import OPERATORS, ZEROS_OF_EITHER_SIGN, Violation, outcome, violation
 
-from sonnx_ort.oracle import UNITS, Result, meaning
+from sonnx_ort.meaning import UNITS, Result, meaning
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject

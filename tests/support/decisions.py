@@ -18,8 +18,8 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import Judgement, Requirement, Status, Violation
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.examples import read
 
 _HELD = "; ONNX Runtime rejects a violation"
 

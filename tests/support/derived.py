@@ -8,9 +8,9 @@ import onnx
 
 from sonnx_ort.checker import Model, Rejected, established
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.kernel.established import KINDS
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.facts.established import KINDS
+from sonnx_ort.facts.ranges import Interval
+from sonnx_ort.facts.sizes import Bounds
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}

@@ -13,7 +13,7 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.graphs import parse
 from support.operator_cases import (
     NEWEST,

@@ -5,15 +5,15 @@ from typing import Any
 
 import onnx
 
+from sonnx_ort.analysis.certificates import Certificate, names_of_values
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates import Certificate, names_of_values
 from sonnx_ort.checker import Model, Rejected, established
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.options import DEFAULT, Choices, choose_demands
 from sonnx_ort.pipeline import (
     apply,

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
-from sonnx_ort.kernel.intervals import of_elements
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.kernel.sizes import Bounds, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode, Held
+from sonnx_ort.analysis.values.graph_node import GraphNode, Held
+from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.intervals import of_elements
+from sonnx_ort.facts.ranges import Interval
+from sonnx_ort.facts.sizes import Bounds, Sizes, Symbolic
 
 Operand = Interval | float | npt.NDArray[Any] | Bounds | None
 

@@ -231,7 +231,7 @@ def _with_forks_of_its_own(files: list[int], job: bytes) -> tuple[list[int], byt
         files, job = _asked_for(its)
     its.close()
     _SERVERS[os.getpid()] = ours
-    isolated_run = importlib.import_module("sonnx_ort.comparing.isolated_run")
+    isolated_run = importlib.import_module("sonnx_ort.runs.isolated_run")
     isolated_run.subprocess = FORKING  # type: ignore[attr-defined]
     return files, job
 

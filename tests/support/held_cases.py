@@ -17,8 +17,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import Attributes
-from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.examples import read
 from support.operator_cases import written
 
 Shape = tuple[int, ...]

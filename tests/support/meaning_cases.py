@@ -7,9 +7,9 @@ import numpy as np
 from restrictions import OPERATORS as OUTCOMES
 from restrictions import violation
 
-from sonnx_ort.oracle.numbers import TYPES
+from sonnx_ort.meaning.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.vectors.applied import Applied
 from support.meanings import Array
 from support.operator_cases import OPERATOR_CASES, elements
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import onnxruntime as ort
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.oracle import Result, Undefined
-from sonnx_ort.oracle.balls import precisely
-from sonnx_ort.oracle.meaning import OPERATIONS
-from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite, tensor
-from sonnx_ort.oracle.results import Elements, NotDefinedError
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.meaning import Result, Undefined
+from sonnx_ort.meaning.balls import precisely
+from sonnx_ort.meaning.documented import OPERATIONS
+from sonnx_ort.meaning.node import Node
+from sonnx_ort.meaning.numbers import BinaryFormat, Kind, decode, encode, finite, tensor
+from sonnx_ort.meaning.results import Elements, NotDefinedError
+from sonnx_ort.vectors.applied import Applied
 from support import ort_values
 from support.sessions import on_one_thread
 

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
-from sonnx_ort.runtime.feeds import to_array, to_ort_value
+from sonnx_ort.ort.feeds import to_array, to_ort_value
 
 Start = Callable[[onnx.ModelProto], ort.InferenceSession]
 """Starts a session on a model."""

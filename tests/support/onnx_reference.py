@@ -16,7 +16,7 @@ from onnx.backend.test import loader
 from onnx.backend.test.runner import Runner
 
 import sonnx_ort
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.operand import Shape

@@ -13,7 +13,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from support.onnx_backend import Start
 from support.onnx_record import BACKENDS, EXPLICIT, LEVELS_TRIED, OPERATORS, REJECT, is_refused

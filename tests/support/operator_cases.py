@@ -1,7 +1,7 @@
 """The table of operators that the tests read: kernels, attributes, and operands for every rule.
 
 What `sonnx_ort.profile.catalog` says of an operator (operands, results, rules) and what
-`sonnx_ort.oracle` computes is not repeated here. A new operator is one row of `OPERATOR_CASES`.
+`sonnx_ort.meaning` computes is not repeated here. A new operator is one row of `OPERATOR_CASES`.
 """
 
 import json
@@ -16,7 +16,7 @@ import onnxruntime as ort
 
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.rule import AttributeValue
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.values import SIGNED_INTEGERS
 
 Array = npt.NDArray[Any]

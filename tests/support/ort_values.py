@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from sonnx_ort.runtime.feeds import to_array, to_ort_value
+from sonnx_ort.ort.feeds import to_array, to_ort_value
 
 Array = npt.NDArray[Any]
 

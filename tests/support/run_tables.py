@@ -21,7 +21,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.suite.examples import read
+from sonnx_ort.vectors.examples import read
 from support.graphs import parse
 
 Array = np.ndarray

@@ -7,7 +7,7 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.runtime.registration import prepare
+from sonnx_ort.ort.registration import prepare
 
 _Level = ort.GraphOptimizationLevel
 LEVELS = {

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.kernel.elements import ELEMENT_RULES, HOLDING_SIZES
-from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
-from sonnx_ort.knowledge.graph_node import GraphNode, Held
+from sonnx_ort.analysis.values.graph_node import GraphNode, Held
+from sonnx_ort.facts.catalog import SHAPE_RULES
+from sonnx_ort.facts.elements import ELEMENT_RULES, HOLDING_SIZES
+from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
 
 Declared = tuple[int | str, ...]
 """A shape: numbers, and the names of open sizes."""

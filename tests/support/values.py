@@ -7,9 +7,9 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
 
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, INTEGER_FORMATS
+from sonnx_ort.meaning.numbers import FLOAT_FORMATS, INTEGER_FORMATS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 
 Array = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.suite.applied import special_values
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.vectors.applied import special_values
 from support.operator_cases import OPERATOR_CASES
 
 Arrays = Sequence[np.ndarray]

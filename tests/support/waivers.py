@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import sonnx_ort
-from sonnx_ort.obligations.waiving import WAIVERS
+from sonnx_ort.analysis.waiving import WAIVERS
 from support.graphs import binary_model
 
 

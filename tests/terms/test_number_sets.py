@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.suite.applied import special_values
-from sonnx_ort.terms.language import FINITE_NUMBERS, NumberSet
+from sonnx_ort.terms.numbers import FINITE_NUMBERS, NumberSet
+from sonnx_ort.vectors.applied import special_values
 
 Array = npt.NDArray[Any]
 

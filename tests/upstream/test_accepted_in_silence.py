@@ -7,9 +7,9 @@ import pytest
 from onnx import numpy_helper
 
 from sonnx_ort import models
+from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS, OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from support.graphs import parse
 from support.operator_cases import OPERATOR_CASES, called
 from support.sessions import quiet

@@ -70,7 +70,7 @@ def test_reduction_gives_the_wrong_element(
 
 
 def test_product_is_computed_in_double() -> None:
-    """Once it is not, `sonnx_ort.kernel.elements` can state larger products."""
+    """Once it is not, `sonnx_ort.facts.elements` can state larger products."""
     large = 2**53 + 1
     expected = before_and_since("ReduceProd of int64 is computed in double", large, large - 1)
     assert computed("y = ReduceProd<keepdims = 0>(a)", [large]) == expected

@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.vectors.applied import Applied
 from support.graphs import parse
 from support.meanings import by_reference, outside
 

@@ -7,10 +7,10 @@ import onnxruntime as ort
 import pytest
 from restrictions import outcome
 
-from sonnx_ort.oracle import Undefined
+from sonnx_ort.meaning import Undefined
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import Applied
+from sonnx_ort.vectors.applied import Applied
 from support.graphs import parse
 from support.meanings import by_onnxruntime, outside
 from support.processor import FLAGS, on_x86

@@ -7,6 +7,9 @@ from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import CheckedValue, Target
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
@@ -14,13 +17,11 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend
+from sonnx_ort.enforcing.metadata import Original
 from sonnx_ort.enforcing.native.decision import Decision, gives_infinity, guards_of
-from sonnx_ort.enforcing.native.expansion import (
-    BY_OPERATORS,
-    find_shared_broadcasts,
-    share_broadcasts,
-)
+from sonnx_ort.enforcing.native.expansion import BY_OPERATORS
 from sonnx_ort.enforcing.native.inputs import prepare_inputs, value_guard
+from sonnx_ort.enforcing.native.shared_broadcasts import find_shared_broadcasts, share_broadcasts
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
     DATA_TYPES,
@@ -28,7 +29,6 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     keep_as_it_is,
 )
-from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
     converted_back,
     converted_operands,
@@ -36,13 +36,10 @@ from sonnx_ort.enforcing.value_info import (
     restorable_declarations,
 )
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.axis_guards import has_equal_ranks
 from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import GuardedNode, Operands
-from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.guards.zeros import SIGNED, loses_signs
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import TEXT, ElementType
 from sonnx_ort.profile.graph import CONTRACT

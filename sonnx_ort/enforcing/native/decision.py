@@ -19,17 +19,17 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.axis_guards import has_equal_ranks
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
-from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.guards.smallest_element import settling_flag
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
+from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor
 from sonnx_ort.profile.rule import Rule, Status, Subject
 
 

@@ -23,22 +23,22 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.findings import dead_nodes
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.targets import CheckedValue
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
 from sonnx_ort.enforcing.hidden_shapes import hide_scalars_after, hide_shape
+from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.native.decision import all_equal
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
-from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError, escaped
 from sonnx_ort.guards.catalog import breach, compares_each
 from sonnx_ort.guards.guard import GuardedNode
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import every_node
-from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import dead_nodes
-from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in

@@ -25,7 +25,8 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.language import Decided, NumberSet, everything, finite_numbers
+from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.numbers import NumberSet, everything, finite_numbers
 from sonnx_ort.terms.operand import Operand, format_index
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sonnx_ort.kernel.sizes import Rejected, Size, Symbolic
+from sonnx_ort.facts.sizes import Rejected, Size, Symbolic
 from sonnx_ort.profile.requirements.axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     Attributes,

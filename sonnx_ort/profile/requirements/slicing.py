@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sonnx_ort.kernel.bounds import LIMITS
-from sonnx_ort.kernel.sizes import Bounds, Size, Symbolic, bounds_of_size
+from sonnx_ort.facts.bounds import LIMITS
+from sonnx_ort.facts.sizes import Bounds, Size, Symbolic, bounds_of_size
 from sonnx_ort.profile.rule import (
     JudgedInRuns,
     Judgement,

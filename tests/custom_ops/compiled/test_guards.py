@@ -19,25 +19,17 @@ from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN
-from sonnx_ort.profile.requirements.arithmetic import NONZERO
-from sonnx_ort.profile.requirements.axes import EqualButOnAxis, LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.elements import INT32, NumbersUnderCrossedBounds, on_elements
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import NONZERO
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import on_shapes
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
-from sonnx_ort.suite.applied import special_values
-from sonnx_ort.terms.language import (
-    FINITE_NUMBERS,
-    All,
-    Each,
-    Either,
-    IfGiven,
-    IsMultiple,
-    NumberSet,
-    SizesBehind,
-    Tensor,
-)
+from sonnx_ort.terms.language import All, Each, Either, IfGiven, IsMultiple, SizesBehind, Tensor
+from sonnx_ort.terms.numbers import FINITE_NUMBERS, NumberSet
+from sonnx_ort.vectors.applied import special_values
 from support.graphs import model, tensor
 from support.ort_values import run
 from support.sessions import quiet

@@ -22,7 +22,7 @@ from sonnx_ort.custom_ops.compiled.catalog import (
 )
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.child import run_program, run_python
 from support.compiled import (
     KERNELS,

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.enforcing.record import OPTIMIZERS
+from sonnx_ort.enforcing.metadata import OPTIMIZERS
 from support.child import TESTS, run_program
 from support.plain_runs.run import Array, CannotHold, Outcome, Run
 

@@ -13,7 +13,7 @@ from sonnx_ort import models
 from sonnx_ort.models import Case, Example, Outputs, Rejection, RunViolation, same_elements
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import special_values
+from sonnx_ort.vectors.applied import special_values
 from support.graphs import binary_model
 from support.plain_runs.run import Array, Failure, Outcome, Run, failure_in
 from support.values import all_pairs

@@ -15,7 +15,8 @@ import z3
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import E1
-from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 from support.proofs.agreement import Array

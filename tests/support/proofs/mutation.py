@@ -9,17 +9,12 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.arithmetic import (
-    NONZERO,
-    ExactPower,
-    RepresentableQuotient,
-    exact_powers,
-    is_wide,
-)
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.exact_powers import ExactPower, exact_powers, is_wide
+from sonnx_ort.profile.requirements.quotients import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import Requirement
-from sonnx_ort.terms.language import NumberSet
+from sonnx_ort.terms.numbers import NumberSet
 from support.proofs.guards import all_nodes
 from support.proofs.nodes import Guarded
 

@@ -6,26 +6,23 @@ import z3
 
 from sonnx_ort.profile.contract_rules import OnValue
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.arithmetic import (
-    DifferenceWithinInt32,
-    ExactPower,
-    InfinityForZeroDivisor,
-    RepresentableQuotient,
-)
 from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
-from sonnx_ort.profile.requirements.axes import (
-    AxesNamedOnce,
-    EqualButOnAxis,
-    LinesAboveNegativeInfinity,
-)
-from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor, RepresentableQuotient
 from sonnx_ort.profile.requirements.reshaping import InferableSize
-from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from sonnx_ort.terms import language as terms
-from sonnx_ort.terms.language import Decided, NumberSet
+from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.numbers import NumberSet
 from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.tensors import (
     Index,

@@ -13,7 +13,7 @@ import onnxruntime as ort
 from onnx import helper
 
 from sonnx_ort.checker import Rejected, established
-from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
+from sonnx_ort.facts.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.terms.operand import Shape
 from support.derived import facts
 from support.sessions import on_one_thread

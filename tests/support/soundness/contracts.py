@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort import Contract, SizeContract, ValueContract
-from sonnx_ort.kernel.sizes import NAME
+from sonnx_ort.facts.sizes import NAME
 
 
 def around(rng: random.Random, proto: Any, feeds: dict[str, Any]) -> Contract:

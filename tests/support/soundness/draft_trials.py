@@ -10,8 +10,8 @@ import onnx
 from onnx import helper
 
 from sonnx_ort import Contract, ValueContract
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from support.soundness.arrays import Array
 from support.soundness.extreme_drafts import OPPOSITE, Draft, Extremes, magnitude

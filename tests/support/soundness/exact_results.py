@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.oracle import Result, Undefined, meaning
-from sonnx_ort.oracle.results import EXACT, Copies
+from sonnx_ort.meaning import Result, Undefined, meaning
+from sonnx_ort.meaning.results import EXACT, Copies
 from support.meaning_cases import EARLY
 from support.soundness.arrays import Array
 

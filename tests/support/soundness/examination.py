@@ -9,11 +9,11 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.comparing.shrinking import Feeds, Trial
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.loading.file_traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, RULES
 from sonnx_ort.profile.rule import Subject
+from sonnx_ort.runs.reduce.shrinking import Feeds, Trial
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.examined import concluded_by_checker
 from support.sessions import LEVELS, on_one_thread, set_for

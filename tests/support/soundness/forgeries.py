@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from onnx import TensorProto, helper, numpy_helper
 
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
 
 _TEXT, _BYTES, _MESSAGE = (
     FieldDescriptor.TYPE_STRING,

@@ -9,7 +9,7 @@ from restrictions import Violation as Breach
 from restrictions import broadcast
 
 import sonnx_ort
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS, RULES
 from sonnx_ort.profile.rule import Status
 from support.soundness import exact_results, rules

@@ -15,8 +15,8 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.runs.reduce.shrinking import Feeds, Trial
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness.arrays import Array

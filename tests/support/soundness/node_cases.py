@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array

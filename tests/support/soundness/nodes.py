@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from sonnx_ort.kernel.catalog import SHAPE_RULES
+from sonnx_ort.facts.catalog import SHAPE_RULES
 from support.soundness.arrays import Array
 from support.soundness.makers import LAYOUT, Attributes, Inputs, Made, Maker
 

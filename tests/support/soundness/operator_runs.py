@@ -15,9 +15,9 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.loading.canonical import load_canonical as load
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

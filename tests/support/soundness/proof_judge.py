@@ -21,13 +21,13 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort import ContractViolation, ModelRejected, SonnxError
-from sonnx_ort.comparing.against_plain import RULES, optimizers_tried
-from sonnx_ort.comparing.derived_models import exposed
-from sonnx_ort.comparing.isolated_run import Level, Settings
-from sonnx_ort.comparing.shrinking import Feeds, least
-from sonnx_ort.obligations.obligation import Status
-from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
-from sonnx_ort.runtime.session_options import config_entry
+from sonnx_ort.analysis.obligation import Status
+from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
+from sonnx_ort.ort.session_options import config_entry
+from sonnx_ort.runs.derived_models import exposed
+from sonnx_ort.runs.diff.against_plain import RULES, optimizers_tried
+from sonnx_ort.runs.isolated_run import Level, Settings
+from sonnx_ort.runs.reduce.shrinking import Feeds, least
 from support.sessions import on_one_thread
 from support.soundness.isolated import Line, line_of_call
 from support.soundness.proof_trials import (

@@ -10,12 +10,12 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort import Contract
-from sonnx_ort.comparing.shrinking import Feeds, Trial
-from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.facts.ranges import Interval
+from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.runs.reduce.shrinking import Feeds, Trial
 from support.soundness.arrays import Array
 
 _FINITE = "Graph.finite"

@@ -11,7 +11,7 @@ from statements import kept_by_node
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import SameNumericType
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule, Subject
 from support.soundness.arrays import Array
 from support.soundness.leaves import Abandoned

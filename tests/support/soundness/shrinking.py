@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.comparing.shrinking import AnyTrial, known_values, shrink
+from sonnx_ort.runs.isolated_run import IsolatedRuns
+from sonnx_ort.runs.reduce.shrinking import AnyTrial, known_values, shrink
 from support.soundness.isolated import how_it_ends
 
 

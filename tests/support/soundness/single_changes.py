@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.file_traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import OPERATORS
 
 Certificate = dict[str, Any]

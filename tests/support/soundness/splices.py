@@ -16,9 +16,9 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.comparing.shrinking import Trial
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_nodes
+from sonnx_ort.runs.reduce.shrinking import Trial
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.kernel_truth import judge, operands_at_each_level

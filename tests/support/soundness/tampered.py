@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 import sonnx_ort
 from sonnx_ort.checker import Rejected, check
 from sonnx_ort.guards.zeros import SIGNED
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.file_traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from support.examined import enforced_with_certificate
 from support.sessions import on_one_thread

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.suite.examples import read
+from sonnx_ort.vectors.examples import read
 from support.graphs import parse
 from support.soundness.arrays import Array
 

@@ -1,0 +1,320 @@
+"""Analyzes a loaded model: evaluates every applicable rule at every node."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
+from sonnx_ort.analysis.findings import find_declarations, graph_obligations
+from sonnx_ort.analysis.obligation import Identity, Obligation, judged_for, waiver_of
+from sonnx_ort.analysis.passed_guards import PassedGuards
+from sonnx_ort.analysis.progress import followed
+from sonnx_ort.analysis.report import Coverage, Extent, Report, asks_for_numbers
+from sonnx_ort.analysis.targets import (
+    CheckedValue,
+    Target,
+    checked_values,
+    is_of_known_version,
+    require_allowed_types,
+    require_known_version,
+    targets,
+)
+from sonnx_ort.analysis.values.declarations import is_sparse
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.analysis.waivers import Waiver
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
+from sonnx_ort.profile.demands import Demands
+from sonnx_ort.profile.graph import GR1, GRAPH
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.profile.options import Broadcasting
+from sonnx_ort.profile.rule import Status, Subject
+
+
+def coverage(model: ir.Model, operators: Collection[str]) -> tuple[Coverage, ...]:
+    """Count the nodes of a canonical model by operator, and classify each operator.
+
+    Returns:
+        One entry per operator, most frequent first, without the domain `sonnx`.
+    """
+    nodes = list(every_node(model.graph))
+    for function in model.functions.values():
+        nodes.extend(every_node(function.graph))
+    counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
+    return tuple(
+        Coverage(
+            f"{domain}::{name}" if domain else name,
+            count,
+            _extent(domain, name, operators),
+            standing_of(domain, name),
+        )
+        for (domain, name), count in counts.most_common()
+    )
+
+
+def _extent(domain: str, name: str, operators: Container[str]) -> Extent:
+    if domain != STANDARD_DOMAIN or name not in STANDARD_OPERATORS:
+        return Extent.NO_RULES
+    return Extent.ENFORCED if name in operators else Extent.NOT_ASKED_FOR
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The full result of the analysis, with the nodes in graph order.
+
+    Attributes:
+        nodes: The nodes to enforce.
+        limited: The values that have to be finite or within a contract, if that is asked for.
+        runtime: The version of onnxruntime that runs the model; None for any.
+        rests_on_numbers: Whether something is proved by floats that a kernel computes. Then no
+            optimizer may act that forms other floats.
+    """
+
+    report: Report
+    nodes: tuple[ExaminedNode, ...]
+    facts: Facts
+    limited: tuple[CheckedValue, ...] = ()
+    runtime: str | None = None
+    rests_on_numbers: bool = False
+
+    @property
+    def checked_values(self) -> tuple[CheckedValue, ...]:
+        """The values whose elements each run has to check."""
+        return tuple(value for value in self.limited if value.left_to_the_run)
+
+    @property
+    def proved(self) -> frozenset[ir.Node]:
+        """The nodes that have rules, all of which are proved."""
+        return frozenset(
+            examined.target.node
+            for examined in self.nodes
+            if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What nodes are held to.
+
+    Attributes:
+        runtime: The version of onnxruntime that runs the model; None for any.
+    """
+
+    demands: Demands
+    waivers: Sequence[Waiver]
+    runtime: str | None
+
+
+def examine_model(  # noqa: PLR0913 - keyword arguments
+    model: ir.Model,
+    demands: Demands,
+    identity: Identity,
+    *,
+    complete: bool = False,
+    waivers: Iterable[Waiver] = (),
+    runtime: str | None = None,
+    known: Examination | None = None,
+) -> Examination:
+    """Find all obligations of a canonical model, which is not modified.
+
+    Args:
+        model: The model.
+        demands: The edition, broadcasting and operators to enforce.
+        identity: The identity for the report.
+        complete: Whether the report includes operators that are not enforced, in supported
+            versions, and findings if nothing is violated.
+        waivers: The waivers. What they cover is not enforced; the report still contains the
+            violation.
+        runtime: The version of onnxruntime that runs the model; None for any.
+        known: An examination under the same terms, from before an edit that left every value as it
+            was and added none. Its facts are taken over, and so are the nodes that it has.
+
+    Raises:
+        InvalidModel: An operand has a type that its operator does not support, or the model imports
+            an unsupported version of an operator.
+    """
+    facts = _facts_within(model, demands, known)
+    profiled = tuple(
+        t
+        for t in targets(model)
+        if _to_enforce(t, demands) or (complete and is_of_known_version(t))
+    )
+    for target in profiled:
+        require_known_version(target)
+        _require_operands(target)
+        require_allowed_types(target, facts)
+    terms = _Terms(demands, tuple(waivers), runtime)
+    kept = {} if known is None else {node.target.node: node for node in known.nodes}
+    nodes = _examine_in_order(model, profiled, facts, terms, kept)
+    general = _general_obligations(model, facts, nodes)
+    graph = GRAPH in demands.operators
+    limited = checked_values(model, facts, demands)
+    obligations = (
+        *general,
+        *(graph_obligations(model, facts, identity) if graph else ()),
+        *(o for node in nodes for o in node.found),
+        *(value.obligation for value in limited),
+    )
+    tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
+    report = Report(
+        demands,
+        obligations,
+        findings=find_declarations(model, facts) if tells_all and not graph else (),
+        coverage=coverage(model, demands.operators),
+        identity=identity,
+    )
+    asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
+    numbers = _rests_on_numbers(asked_for, limited, facts)
+    return Examination(report, asked_for, facts, limited, runtime, numbers)
+
+
+def _rests_on_numbers(
+    nodes: Iterable[ExaminedNode], limited: Iterable[CheckedValue], facts: Facts
+) -> bool:
+    """Whether anything is proved by floats that a kernel computes."""
+    of_nodes = (
+        facts.is_known_by_kernels(value, numbers=_is_of_elements(obligation))
+        for node in nodes
+        for obligation in node.obligations
+        if obligation.status is Status.PROVED
+        for value in obligation.rule.select_operands(node.target.operand_names, node.target.inputs)
+    )
+    of_values = (
+        facts.is_known_by_kernels(each.value, numbers=_is_of_elements(each.obligation))
+        for each in limited
+        if each.obligation.status is Status.PROVED
+    )
+    return any(of_nodes) or any(of_values)
+
+
+def _facts_within(model: ir.Model, demands: Demands, known: "Examination | None") -> Facts:
+    """What is certain of a model, which has the values that a contract names."""
+    if not demands.contract:
+        return _facts(model, demands) if known is None else known.facts
+    # No proof without a contract rests on what holds contracts against models.
+    from sonnx_ort.analysis.contracts import require_inputs, require_values
+
+    require_inputs(model.graph, demands.contract)
+    facts = _facts(model, demands) if known is None else known.facts
+    require_values(model, demands.contract, facts)
+    return facts
+
+
+def _facts(model: ir.Model, demands: Demands) -> Facts:
+    """What is known of values; weights matter where it is asked what numbers these can be."""
+    return Facts(model, demands.contract, reads_weights=asks_for_numbers(demands))
+
+
+def _require_operands(target: Target) -> None:
+    """Check for omitted operands: the checker does not follow calls that omit function inputs."""
+    operator, inputs = target.operator, target.node.inputs
+    for name, value in zip_longest(operator.operand_names(len(inputs)), inputs):
+        if name is None or (value is None and name not in operator.optional):
+            what = "has too many operands" if name is None else f"has no operand {name}"
+            raise InvalidModel(
+                f"{target.operator.name} '{target.label}' {what}; correct it, or the function "
+                "that contains it and its calls"
+            )
+    if not any(output.name for output in target.node.outputs):
+        raise InvalidModel(f"{target.operator.name} '{target.label}' has no output; name one")
+
+
+def _is_of_elements(obligation: Obligation) -> bool:
+    """Whether it is about elements; what ONNX Runtime holds itself, it checks in each run."""
+    return obligation.rule.requirement.subject is Subject.ELEMENTS
+
+
+def _to_enforce(target: Target, demands: Demands) -> bool:
+    return target.operator.name in demands.operators
+
+
+def _examine_in_order(
+    model: ir.Model,
+    profiled: Sequence[Target],
+    facts: Facts,
+    terms: _Terms,
+    kept: Mapping[ir.Node, ExaminedNode],
+) -> tuple[ExaminedNode, ...]:
+    """Examine the nodes in graph order, using the guards of earlier nodes for proofs."""
+    by_node = {target.node: target for target in profiled}
+    passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
+    nodes = []
+    every = tuple(every_node(model.graph))
+    for node in followed(every, "applying rules to nodes", len(every)):
+        if node not in by_node:
+            passed.visit(node)
+            continue
+        target = by_node[node]
+        examined = kept.get(node) or _examine_target(target, facts, terms, passed)
+        checked = _to_enforce(target, terms.demands) and target.operator.checked_in_runs
+        if checked and not examined.waived:
+            passed.record(examined)
+        else:
+            # A node that is not enforced guarantees nothing.
+            passed.visit(node)
+        nodes.append(examined)
+    return tuple(nodes)
+
+
+def _examine_target(
+    target: Target, facts: Facts, terms: _Terms, passed: PassedGuards
+) -> ExaminedNode:
+    demands = terms.demands
+
+    def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
+        examined = passed.prove(examine_node(target, facts, demands.edition, broadcasting))
+        judged = tuple(judged_for(o, terms.runtime) for o in examined.obligations)
+        return replace(examined, obligations=judged)
+
+    examined = examined_with(demands.broadcasting)
+    if not _to_enforce(target, demands):
+        return replace(
+            examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
+        )
+    return apply_waivers(examined, terms.waivers, lambda: examined_with(Broadcasting.EXPLICIT))
+
+
+def apply_waivers(
+    examined: ExaminedNode, waivers: Sequence[Waiver], broadcasting: Callable[[], ExaminedNode]
+) -> ExaminedNode:
+    """Decide what to enforce at a node if waivers cover some of its violations.
+
+    `broadcasting` examines the node again, with a Broadcast in front.
+    """
+    violated = [o for o in examined.obligations if o.status is Status.VIOLATED]
+    waived = tuple(o for o in violated if waiver_of(o, waivers) is not None)
+    if not waived:
+        return examined
+    unequal = [o for o in violated if o.rule.requirement.subject is Subject.EQUAL_SHAPES]
+    if unequal and all(o in waived for o in unequal):
+        examined = broadcasting()
+    return replace(examined, waived=waived)
+
+
+def _general_obligations(
+    model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
+) -> tuple[Obligation, ...]:
+    """The obligations for sparse tensors that no operator's rule covers."""
+    dense = [
+        n
+        for n in nodes
+        if any(o.rule.requirement.subject is Subject.STORAGE for o in n.obligations)
+    ]
+    covered = {
+        value for node in dense for value in (*node.target.inputs, *node.target.node.outputs)
+    }
+    values = defined_values(model.graph)
+    sparse = [v for v in values if is_sparse(v) and v not in covered]
+    obligations = []
+    for value in sparse:
+        operands = facts.operands(("tensor",), (value,))
+        judgement = GR1.requirement.judge(operands)
+        hint = GR1.hint(operands)
+        obligations.append(
+            Obligation(GR1, "", "", operands, judgement.status, judgement.evidence, hint)
+        )
+    return tuple(obligations)

@@ -1,0 +1,1 @@
+"""What is certain of the values of a graph: types, shapes, bounds and constants."""

@@ -1,0 +1,285 @@
+"""What follows of the values of a canonical graph, by the engine of facts.
+
+Beside what the engine derives, the analysis follows our own kernels, which enforced models have,
+operators before they broadcast both ways, and constants that ONNX Runtime folds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.analysis.values.constant_folding import ComputedConstants
+from sonnx_ort.analysis.values.declarations import constant_tensor, declared_axes, type_name
+from sonnx_ort.analysis.values.graph_node import GraphNode, graph_of, small_constant
+from sonnx_ort.analysis.values.value_types import ValueTypes
+from sonnx_ort.facts.bounds import MOST_CONSTANTS
+from sonnx_ort.facts.deriving import Engine, all_derived
+from sonnx_ort.facts.elements import HOLDING_SIZES
+from sonnx_ort.facts.established import KINDS, NUMBERS
+from sonnx_ort.facts.iterations import Changing
+from sonnx_ort.facts.node import Graph, Node
+from sonnx_ort.facts.ranges import Range
+from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic, require
+from sonnx_ort.loading.traversal import every_graph
+from sonnx_ort.ort.fatal_shapes import AxisCount, refuse_fatal_shapes
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
+from sonnx_ort.profile.layout import BROADCAST
+from sonnx_ort.profile.operator import DOMAIN
+
+
+def derived(
+    model: ir.Model,
+    types: ValueTypes,
+    contract: Contract = NO_CONTRACT,
+    *,
+    constants: ComputedConstants | None = None,
+    reads_weights: bool = False,
+) -> "Derived":
+    """Derive what follows of the values of a canonical model.
+
+    It follows from the declarations of graph inputs, from constants and from verified operators,
+    never from other declarations or from inference. An open size is a symbol: the name of the
+    input's dimension, or a generated one such as `?7`.
+
+    Args:
+        model: The model.
+        types: The types of its values.
+        contract: What inputs and other values may be, after the guards that enforce it.
+        constants: The constants that were computed for the same model already.
+        reads_weights: Whether constants of any size are read, for the numbers of values.
+
+    Raises:
+        InvalidModel: A session of such a model ends the process, or takes all memory.
+    """
+
+    def make(changing: Changing) -> Derived:
+        return Derived(
+            model,
+            types,
+            contract,
+            changing,
+            constants=constants,
+            reads_weights=reads_weights,
+        )
+
+    made = all_derived(make)
+    refuse_fatal_shapes(model, made.established("shape"), made.established("elements"))
+    return made
+
+
+class Derived(Engine):
+    """What follows of the values of a canonical model.
+
+    Attributes:
+        constants: The elements of values that depend on no input.
+        folded: The values whose elements follow from such a computation, and not by rules alone.
+        shared: The symbols that several axes of inputs share, which may differ in value.
+        reads_weights: Whether constants of any size are read, for the numbers of values.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is known of a model
+        self,
+        model: ir.Model,
+        types: ValueTypes,
+        contract: Contract = NO_CONTRACT,
+        changing: Changing = MappingProxyType({}),
+        *,
+        constants: ComputedConstants | None = None,
+        reads_weights: bool = False,
+    ) -> None:
+        """Nothing is established; of states of Loops that may change, nothing is assumed."""
+        super().__init__(model.opset_imports, changing)
+        shapes = self.established("shape")
+        self.constants = constants or ComputedConstants(self.version, shapes.get)
+        self.folded: set[ir.Value] = set()
+        self.reads_weights = reads_weights
+        self._model, self._types, self._contract = model, types, contract
+        self._axes = AxisCount()
+        axes = declared_axes(model.graph)
+        self.shared = _shared_names(axes) - contract.size_names
+        self._declared = dict(zip(model.graph.inputs, axes, strict=True))
+        stored = (v for graph in every_graph(model.graph) for v in graph.initializers.values())
+        self._stored = {
+            v: v.const_value for v in stored if v.const_value is not None and not v.is_graph_input()
+        }
+        self._foldable = {v for v, held in self._stored.items() if held.dtype != ir.DataType.BOOL}
+        self._main = graph_of(model.graph, self.version, self)
+        self._enter(self._main)
+
+    def under(self, contract: Contract, *, reads_weights: bool = True) -> "Derived":
+        """The numbers that values can be under another contract, of these shapes."""
+        made = Derived(self._model, self._types, contract, reads_weights=reads_weights)
+        for kind in KINDS:
+            if kind not in NUMBERS:
+                made._known[kind] = self._known[kind]
+                made._of_numbers[kind] = self._of_numbers[kind]
+        made._kinds = frozenset(NUMBERS)
+        made.derive_all(made.main)
+        return made
+
+    @property
+    def main(self) -> Graph:
+        """The main graph."""
+        return self._main
+
+    def range(self, value: ir.Value) -> Range | None:
+        """The numbers that a float value can be."""
+        found = self.established("interval").get(value)
+        return None if found is None else found.whole
+
+    def name_of(self, value: ir.Value) -> str:
+        """The name of a value."""
+        return str(value.name)
+
+    def is_input(self, value: ir.Value) -> bool:
+        """Whether a value is an input of the model."""
+        return value in self._declared
+
+    def is_stored(self, value: ir.Value) -> bool:
+        """Whether a value is an initializer or the result of a Constant that holds a tensor."""
+        return value in self._stored or constant_tensor(value) is not None
+
+    def is_declared(self, value: ir.Value) -> bool:
+        """Whether the file says anything of the shape of a value."""
+        return value.shape is not None
+
+    def declared_rank(self, value: ir.Value) -> int | None:
+        """The declared rank of an input of a body."""
+        return None if value.shape is None else len(value.shape)
+
+    def array(self, value: ir.Value) -> npt.NDArray[Any]:
+        """The elements of a constant, if they are read.
+
+        Raises:
+            Rejected: They are not.
+        """
+        tensor = constant_tensor(value)
+        if tensor is None or tensor.dtype == ir.DataType.STRING:
+            raise Rejected("it has no elements that are read")
+        floats = tensor.dtype.is_floating_point() and tensor.dtype.itemsize >= 2
+        few = tensor.size <= MOST_CONSTANTS
+        require(few or (self.reads_weights and floats), "it has too many elements")
+        try:
+            return tensor.numpy()
+        except (OSError, ValueError) as error:
+            # Loading says what is wrong with a file of external data.
+            raise Rejected("its elements cannot be read") from error
+
+    def small_array(self, value: ir.Value) -> npt.NDArray[Any] | None:
+        """The elements of a small constant; None for another value."""
+        return small_constant(value)
+
+    def _type(self, value: ir.Value) -> str:
+        found = self._types.element_type(value)
+        if found is None:
+            raise Rejected("it is not known")
+        return type_name(found)
+
+    def _stored_shape(self, value: ir.Value) -> Sizes:
+        tensor = self._stored.get(value) or constant_tensor(value)
+        if tensor is None:
+            raise Rejected("it is not stored")
+        return tuple(int(size) for size in tensor.shape.numpy())
+
+    def _declared_sizes(self, value: ir.Value) -> PartialSizes:
+        """What is declared of an input: of a scalar too, for which any rank is taken."""
+        name, axes = self._declared[value]
+        limited = self._contract.limits_sizes
+        demanded = self._contract.axes_of(name, axes) if limited else None
+        if demanded is not None:
+            pairs = zip(demanded, axes or [None] * len(demanded), strict=True)
+            return tuple(_demanded(axis, size) for axis, size in pairs)
+        if axes is None:
+            raise Rejected("its rank is not declared")
+        return tuple(map(_declared, axes))
+
+    def _is_limited(self, value: ir.Value) -> bool:
+        return bool(self._contract.values) and self._contract.of(str(value.name)) is not None
+
+    def _narrowed(self, value: ir.Value, before: Any) -> Any:
+        return self._contract.narrowed(
+            str(value.name), self.known("type", value), before, self.known_or_none("shape", value)
+        )
+
+    def derive_results(self, node: Node) -> None:
+        """Derive what follows of the results of one node, and count their axes."""
+        own = cast(GraphNode, node).node
+        self._note_foldable(own)
+        super().derive_results(node)
+        self._axes.add(own, self.established("shape"))
+
+    def _note_foldable(self, node: ir.Node) -> None:
+        """Note a result that is computed from constants; a bool of a file may be any byte."""
+        computed = self.constants.is_supported(node) and self._foldable.issuperset(node.inputs)
+        tensor = constant_tensor(node.outputs[0]) if computed else None
+        if computed and (tensor is None or tensor.dtype != ir.DataType.BOOL):
+            self._foldable.update(node.outputs)
+
+    def _is_own(self, node: Node) -> bool:
+        return node.domain == DOMAIN
+
+    def _shapes_of(self, node: Node) -> Sequence[PartialSizes | None]:
+        if node.domain == DOMAIN:
+            if node.op_type == BROADCAST.name:
+                return self._broadcast(node)
+            # No proof about a model that is not enforced rests on our kernels.
+            from sonnx_ort.analysis.values.own_kernels import shapes_of_kernel
+
+            return shapes_of_kernel(node)
+        operator = OPERATORS.get(node.op_type)
+        if (
+            operator is not None
+            and operator.elementwise
+            and self.version < operator.broadcasting_since
+        ):
+            # Only the second operand is ever broadcast; enforcement ensures that.
+            return [node.known_shape(0)]
+        return super()._shapes_of(node)
+
+    def _elements(self, value: ir.Value) -> PartialSizes:
+        node, place = self._producers.get(value, (None, 0))
+        if node is None or self.is_stored(value):
+            return super()._elements(value)
+        if node.domain == DOMAIN:
+            from sonnx_ort.analysis.values.own_kernels import elements_of_kernel
+
+            return elements_of_kernel(node, place)
+        try:
+            elements = super()._elements(value)
+        except Rejected:
+            elements = self._elements_by_folding(node, value)
+            self.folded.add(value)
+        if not self.folded.isdisjoint(node.read):
+            self.folded.add(value)
+        return elements
+
+    def _elements_by_folding(self, node: Node, value: ir.Value) -> PartialSizes:
+        """The elements that ONNX Runtime's kernels compute of constants alone."""
+        may = node.op_type not in ("Shape", "Size") and self.known("type", value) in HOLDING_SIZES
+        found = self.constants.elements(value) if may and value in self._foldable else None
+        if found is None:
+            raise Rejected("it is not folded")
+        return tuple(map(int, found.ravel()))
+
+
+def _declared(axis: int | str | None) -> Size | None:
+    return Symbolic.named(axis) if isinstance(axis, str) else axis
+
+
+def _demanded(axis: Axis, declared: int | str | None) -> Size | None:
+    """The size of an axis within a contract; a declared number stays."""
+    if isinstance(declared, int):
+        return declared
+    return axis.size if isinstance(axis, SizeContract) else _declared(axis)
+
+
+def _shared_names(
+    inputs: Iterable[tuple[str, Sequence[int | str | None] | None]],
+) -> frozenset[str]:
+    names = Counter(axis for _, axes in inputs for axis in axes or () if isinstance(axis, str))
+    return frozenset(name for name, count in names.items() if count > 1)

@@ -1,1 +1,0 @@
-"""Compares the runs of two models on the same inputs, value by value."""

@@ -1,6 +1,0 @@
-"""Contracts from samples: what a model's inputs were, written for a person to judge."""
-
-from sonnx_ort.envelope.proposing import propose_contract
-from sonnx_ort.envelope.writing import ProposedContract
-
-__all__ = ["ProposedContract", "propose_contract"]

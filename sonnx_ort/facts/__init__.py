@@ -1,0 +1,24 @@
+"""What is known of a model before it runs: facts, and the rules that make them.
+
+A fact is the type, the shape, the elements or the bounds of a value in every run that continues. It
+is made by the rule of the operator that computes the value, from facts about the operands, and in
+no other way. One engine derives them, for the analysis and for the checker of certificates, each of
+which reads its graph by a view. Python and onnx are all that this room needs.
+
+    sizes        numbers, and polynomials of sizes that only a run decides
+    ranges       intervals of floats
+    decimals     bounds as decimals of few digits
+    node         what a rule may read of a node, and what a graph is
+    established  the facts of a model, each of which is made once
+    deriving     the engine: all facts of a graph, in its order
+    iterations   Loops and Scans, and what is assumed of their states
+    misinference what ONNX Runtime may infer wrongly of shapes
+    layout, products, shaping
+                 the shapes of results, by operator
+    elements     the elements of vectors and scalars that may be sizes
+    bounds       intervals of integers
+    types        the types of results, from the schemas of operators
+    catalog      the shapes of element-wise results, and all operators with rules
+    intervals    the ranges of floats of results, by operator; interval_functions, interval_sums,
+                 interval_recurrent and interval_layout have some of them
+"""

@@ -1,0 +1,1 @@
+"""Whether an installation works: its parts, and the bundled models on each backend."""

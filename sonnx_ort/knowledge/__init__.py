@@ -1,1 +1,0 @@
-"""Static analysis of a graph's values: types, shapes, bounds and constants."""

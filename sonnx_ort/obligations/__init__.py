@@ -1,1 +1,0 @@
-"""Evaluates the profile's rules on a model: obligations, reports and waivers."""

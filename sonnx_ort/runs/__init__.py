@@ -1,0 +1,1 @@
+"""Runs of models: their inputs, values and limits, and what they are compared with."""

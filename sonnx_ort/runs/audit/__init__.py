@@ -1,0 +1,1 @@
+"""`audit`: every node of a run against what its operator means."""

@@ -1,0 +1,1 @@
+"""`diff` and `repeat`: the values of two runs, against each other."""

@@ -1,0 +1,1 @@
+"""`reduce`: the smallest model that still shows what is asked for."""

@@ -1,1 +1,0 @@
-"""Runs rewritten models in ONNX Runtime: session options, sessions, violations."""

@@ -1,0 +1,165 @@
+"""Optimizers that would undo enforcement are off; others leave the guards.
+
+A model of `PATTERNS` holds what one optimizer of ONNX Runtime looks for, and a node with a rule
+that only a run decides. Where shapes are known the native backend adds no guard, and the optimizer
+does its work still, unless it is one of those that are switched off; a guard among the nodes that
+it looks for stops it. The custom operators of the python backend are nothing that an optimizer
+looks for; a Where stays behind one of them.
+"""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS, switch_off_optimizers
+from sonnx_ort.ort.session_options import config_entry
+from support.backends import BACKENDS, with_guards
+from support.patterns import FUSIONS, PATTERNS, TAKEN
+from support.sessions import LEVELS, on_one_thread
+
+OF_GUARDS = [
+    *("ReshapeFusion", "QDQPropagationTransformer", "DivMulFusion", "NoopElimination"),
+    *("GeluFusionL1", "GeluFusionL2", "LayerNormFusionL1", "LayerNormFusionL2"),
+    *("SimplifiedLayerNormFusion", "MatMulScaleFusion"),
+]
+"""The optimizers that undo enforcement, by the names that ONNX Runtime gives them."""
+
+
+def test_optimizers_that_are_off_stay_off():
+    options = ort.SessionOptions()
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, "ConvAddFusion")
+    switch_off_optimizers(options, ["DivMulFusion"])
+    assert config_entry(options, DISABLED_OPTIMIZERS) == "ConvAddFusion;DivMulFusion"
+
+
+def test_no_optimizer_is_listed_twice():
+    options = ort.SessionOptions()
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, "ReshapeFusion")
+    switch_off_optimizers(options)
+    switch_off_optimizers(options)
+    listed = config_entry(options, DISABLED_OPTIMIZERS).split(";")
+    assert listed.count("ReshapeFusion") == 1
+    assert len({*listed}) == len(listed) > len(OF_GUARDS)
+
+
+def feeds(session):
+    generator = np.random.default_rng(0)
+    return {i.name: generator.random(i.shape, np.float32) + 1 for i in session.get_inputs()}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", FUSIONS)
+def test_results_are_those_of_no_optimization(name, level):
+    enforced = sonnx_ort.rewrite(FUSIONS[name].model, backend="native").SerializeToString()
+    results = []
+    for chosen in (LEVELS["none"], LEVELS[level]):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = chosen
+        switch_off_optimizers(options)
+        session = ort.InferenceSession(enforced, options)
+        results.append(session.run(None, feeds(session))[0].tobytes())
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", FUSIONS)
+def test_session_has_the_results_of_the_model_without_optimization(name, level):
+    model, options = FUSIONS[name].model, ort.SessionOptions()
+    options.graph_optimization_level = LEVELS[level]
+    session = sonnx_ort.InferenceSession(model, options, backend="native")
+    plain = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    given = feeds(plain)
+    assert session.run(None, given)[0].tobytes() == plain.run(None, given)[0].tobytes()
+
+
+@BACKENDS
+def test_session_switches_off_what_undoes_enforcement_and_no_more(backend):
+    options = ort.SessionOptions()
+    sonnx_ort.InferenceSession(FUSIONS["x / 1"].model, options, backend=backend)
+    off = config_entry(options, DISABLED_OPTIMIZERS)
+    assert off.split(";") == OF_GUARDS
+
+
+@BACKENDS
+@pytest.mark.parametrize("operators", ["Add", "Mul", "Graph.finite"])
+def test_numbers_are_those_of_the_model_if_its_quotient_is_not_enforced(operators, backend):
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]>
+        g (float[n] x) => (float[n] z) <float one = {1}> { d = Div(one, x) z = Mul(d, x) }"""
+    )
+    feeds = {"x": np.array([3, 41, 7, 9.3], np.float32)}
+    plain = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    session = sonnx_ort.InferenceSession(
+        model, operators=operators, broadcast="explicit", backend=backend
+    )
+    assert session.run(None, feeds)[0].tobytes() == plain.run(None, feeds)[0].tobytes()
+
+
+each_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=list(PATTERNS))
+each_level = pytest.mark.parametrize("level", LEVELS)
+
+
+def enforced(pattern, backend, level, path=""):
+    options = on_one_thread(level)
+    options.optimized_model_filepath = str(path)
+    return sonnx_ort.InferenceSession(
+        pattern.model(),
+        options,
+        operators="elementwise",
+        broadcast=pattern.broadcast,
+        backend=backend,
+    )
+
+
+def plain(pattern, level, path=""):
+    options = on_one_thread(level)
+    options.optimized_model_filepath = str(path)
+    return ort.InferenceSession(pattern.model().SerializeToString(), options)
+
+
+def is_taken(pattern, optimized):
+    """Whether a node of that name and operator is gone; a fused one may have the name."""
+    (node,) = [n for n in pattern.model().graph.node if n.name == TAKEN]
+    left = {(n.name, n.op_type) for n in onnx.load(optimized).graph.node}
+    return left.isdisjoint({(TAKEN, node.op_type), (TAKEN, f"Checked{node.op_type}")})
+
+
+def bits(session, pattern):
+    return [output.tobytes() for output in session.run(None, pattern.feeds())]
+
+
+@each_level
+@each_pattern
+def test_optimizer_finds_what_it_looks_for(pattern, level, tmp_path):
+    """Once it does not, the pattern shows nothing, and another is to be found."""
+    plain(pattern, level, tmp_path / "optimized.onnx")
+    assert is_taken(pattern, tmp_path / "optimized.onnx") == (level in pattern.levels)
+
+
+@with_guards
+@each_level
+@each_pattern
+def test_optimizer_does_its_work_where_no_guard_is_in_the_way(pattern, level, backend, tmp_path):
+    enforced(pattern, backend, level, tmp_path / "optimized.onnx")
+    expected = level in pattern.levels and backend in pattern.survives
+    assert is_taken(pattern, tmp_path / "optimized.onnx") == expected
+
+
+@BACKENDS
+@each_level
+@each_pattern
+def test_results_are_those_of_no_optimization_or_of_the_fusion(pattern, level, backend):
+    results = bits(enforced(pattern, backend, level), pattern)
+    assert results in (bits(plain(pattern, "none"), pattern), bits(plain(pattern, level), pattern))
+
+
+@BACKENDS
+@each_level
+@each_pattern
+def test_broken_rule_is_told(pattern, level, backend):
+    session = enforced(pattern, backend, level)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, pattern.feeds(breaking=True))
+    assert caught.value.node in pattern.told

@@ -1,0 +1,145 @@
+"""Values of any type: what goes into ONNX Runtime as it was, and comes out of it as it is."""
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+import pytest
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.ort.feeds import (
+    GraphInput,
+    as_declared,
+    as_tensors,
+    to_array,
+    to_ort_value,
+    what_is_wrong,
+)
+
+ARRAYS = {
+    "float": np.float32([[1.5, -0.0], [np.inf, 3]]),
+    "bool": np.array([True, False]),
+    "scalar": np.array(7, np.int64),
+    "no elements": np.zeros((2, 0), np.int32),
+    "bfloat16": np.array([[1.5, -2], [3, 1e30]], ml_dtypes.bfloat16),
+    "bfloat16, every second column": np.arange(8).reshape(2, 4).astype(ml_dtypes.bfloat16)[:, ::2],
+    "bfloat16, a scalar": np.array(1.5, ml_dtypes.bfloat16),
+    "bfloat16, no elements": np.zeros((0, 3), ml_dtypes.bfloat16),
+    "float8": np.array([0.5, -1.75, 448], ml_dtypes.float8_e4m3fn),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_array_comes_back_from_onnxruntime_bit_by_bit(name: str) -> None:
+    given = ARRAYS[name]
+    value = to_ort_value(given)
+    back = to_array(value)
+    assert back is not None
+    assert (back.dtype, back.shape, back.tobytes()) == (given.dtype, given.shape, given.tobytes())
+
+
+def test_foreign_bytes_become_those_of_the_machine() -> None:
+    back = to_array(to_ort_value(np.array([1, 2.5], ">f4")))
+    assert back is not None
+    assert (back.dtype, back.tolist()) == (np.float32, [1, 2.5])
+
+
+@pytest.mark.parametrize("given", [["a", "", "ü"], [["a", "b"]], "one", []])
+@pytest.mark.parametrize("dtype", [np.object_, np.str_])
+def test_text_comes_back_from_onnxruntime(given: Any, dtype: type) -> None:
+    array = np.array(given, dtype)
+    back = to_array(to_ort_value(array))
+    assert back is not None
+    assert (back.dtype.kind, back.shape, back.tolist()) == ("O", array.shape, array.tolist())
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([1, 2], ml_dtypes.int4), np.array(["2026-01-01"], "M8[D]")], ids=str
+)
+def test_array_that_onnxruntime_does_not_take_is_refused(array: Any) -> None:
+    with pytest.raises(SonnxError) as refused:
+        to_ort_value(array)
+    assert str(refused.value) == (
+        f"ONNX Runtime's interface takes no arrays of {array.dtype}; give another type"
+    )
+
+
+def test_what_is_no_tensor_gives_no_array() -> None:
+    sparse = onnxruntime.SparseTensor.sparse_coo_from_numpy(
+        np.array([2, 2], np.int64),
+        np.float32([1]),
+        np.array([1], np.int64),
+        onnxruntime.OrtDevice.make("cpu", 0),
+    )
+    assert to_array(onnxruntime.OrtValue.ort_value_from_sparse_tensor(sparse)) is None
+
+
+X = GraphInput("x", "float32", (2,), required=True)
+TEXT = GraphInput("x", "string", (2,), required=True)
+UNSIGNED = GraphInput("x", "bfloat16", (2,), required=True)
+SEQUENCE = GraphInput("x", None, None, required=True)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "dtype", "elements"),
+    [
+        (X, [1, 2], np.float32, [1, 2]),
+        (X, (1.5, 2), np.float32, [1.5, 2]),
+        (X, np.array([1, 2], ">f4"), np.float32, [1, 2]),
+        (X, np.array([1, 2]), np.int64, [1, 2]),
+        (X, np.float64(3), np.float64, 3),
+        (TEXT, ["a", "b"], np.object_, ["a", "b"]),
+        (TEXT, np.array(["a", "bc"]), np.object_, ["a", "bc"]),
+        (UNSIGNED, np.array([b"\x80\x3f", b"\x00\x40"], "V2"), ml_dtypes.bfloat16, [1, 2]),
+        (SEQUENCE, np.array([1, 2], ">i8"), np.int64, [1, 2]),
+    ],
+)
+def test_input_becomes_an_array_that_the_model_takes(
+    declared: GraphInput, given: Any, dtype: type, elements: Any
+) -> None:
+    made = as_tensors([declared], {"x": given})["x"]
+    assert (made.dtype, made.dtype.isnative, made.tolist()) == (np.dtype(dtype), True, elements)
+
+
+_MASKED = np.ma.array(np.float32([1, 2]), mask=[True, False])
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "message"),
+    [
+        (X, {"a": 1}, "the input 'x' is no array; this command takes only arrays"),
+        (SEQUENCE, [1], "the input 'x' is no array; this command takes only arrays"),
+        (X, ["a"], "the input 'x' is no array: could not convert string to float: 'a'; give an"),
+        (X, _MASKED, "elements of the input 'x' are masked, and a tensor has all elements"),
+    ],
+    ids=["map", "sequence", "text", "masked"],
+)
+def test_input_that_is_no_array_is_named(declared: GraphInput, given: Any, message: str) -> None:
+    with pytest.raises(SonnxError, match=re.escape(message)):
+        as_tensors([declared], {"x": given})
+
+
+def test_lists_are_left_to_the_model_where_arrays_become_tensors() -> None:
+    given = {"x": [np.array([1], ">f4")], "y": np.array([2], ">f4"), "z": "text"}
+    made = as_declared([SEQUENCE], given)
+    assert made["x"][0].dtype.isnative
+    assert (made["y"] is given["y"], made["z"]) == (True, "text")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "the input 'x' is None, but the model needs float32 of shape (2,); give an array"),
+        (
+            [1, 2, 3],
+            (
+                "the input 'x' is of type list of shape (3,), but the model needs float32 of "
+                "shape (2,); give axis 0 size 2"
+            ),
+        ),
+    ],
+)
+def test_what_is_no_array_is_told_by_its_type(given: Any, told: str) -> None:
+    assert what_is_wrong([X], {"x": given}) == told
