@@ -208,10 +208,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "folders", nargs="*", metavar="FOLDER", default=known, help="folders of tests; all"
     )
     for name, kind, default, what in (
-        ("most", float, MOST, "the seconds of tests that a folder has for a fault"),
-        ("cases", int, CASES, "how many cases of each test run, 0 for all"),
+        ("--most", float, MOST, "the seconds of tests that a folder has for a fault"),
+        ("--cases", int, CASES, "how many cases of each test run, 0 for all"),
     ):
-        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{what}; %(default)s")
+        parser.add_argument(name, type=kind, default=default, help=f"{what}; %(default)s")
     options = parser.parse_args(arguments)
     for folder in set(options.folders).difference(known):
         parser.error(f"there is no folder {folder} of tests that are about the package")

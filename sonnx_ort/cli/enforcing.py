@@ -372,7 +372,7 @@ def certify(
 ) -> None:
     """Write a certificate of all proofs, which a small program checks again.
 
-    The program is sonnx_ort/checker, with the folders guards, kernel, profile and terms beside it.
+    The program is sonnx_ort/checker, with the folders facts, guards, profile and terms beside it.
     It needs onnx, and nothing else of this package. Rules that the file alone decides, such as that
     it gives all types, are in no certificate.
 

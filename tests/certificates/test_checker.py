@@ -242,7 +242,7 @@ def test_certificate_of_one_model_is_checked_without_what_compares_models(tmp_pa
 Run = Callable[..., tuple[int, str, str]]
 
 
-FOLDERS = ("checker", "guards", "kernel", "profile", "terms")
+FOLDERS = ("checker", "facts", "guards", "profile", "terms")
 """All that the checker is, as the help of `certify` and docs/certificates.md say."""
 
 LEFT_OUT = ("__pycache__", "texts", "texts.csv", "wording.py", "source.py")

@@ -100,8 +100,9 @@ def test_page_of_waivers_names_each_rule_that_none_covers() -> None:
 
 
 PROVED_NODES = {
-    "Div": "(float[2] x, float[2] y) => (float[2] z) { z = Div(x, y) }",
-    "Add": "(float[2] x, float[2] y) => (float[2] z) { z = Add(x, y) }",
+    "Div": "(int32[2] x, int32[2] y) => (int32[2] z) { z = Div(x, y) }",
+    "Add": "(int32[2] x, int32[2] y) => (int32[2] z) { z = Add(x, y) }",
+    "Mul": "(float[2] x, float[2] y) => (float[2] z) { z = Mul(x, y) }",
     "Concat": "(float[2] x, float[2] y) => (float[4] z) { z = Concat<axis = 0>(x, y) }",
     "MatMul": "(float[2, 2] x, float[2, 2] y) => (float[2, 2] z) { z = MatMul(x, y) }",
     "Relu": "(float[2] x) => (float[2] z) { z = Relu(x) }",
@@ -109,8 +110,8 @@ PROVED_NODES = {
 
 
 @pytest.mark.parametrize(("backend", "named", "becoming"), [
-    ("python", "Div, Concat and MatMul, and not Relu", {"Div", "Add", "Concat", "MatMul"}),
-    ("compiled", "Div and Add, and not Concat and MatMul", {"Div", "Add"}),
+    ("python", "Div, Concat and MatMul, and not Relu", {"Div", "Add", "Mul", "Concat", "MatMul"}),
+    ("compiled", "Div and Add of integers, and not Concat and MatMul", {"Div", "Add"}),
     ("native", "none", set()),
 ])  # fmt: skip
 def test_page_of_concepts_says_which_proved_nodes_become_custom_operators(

@@ -16,7 +16,7 @@ from mutation.calling import Limits
 from mutation.rooms import TESTS
 
 PATH = "sonnx_ort/samples/__init__.py"
-"""A file whose owner is `envelope`."""
+"""A file whose owner is `samples`."""
 
 
 def entry(noticed: Mapping[str, bool], number: int = 0, path: str = PATH) -> dict[str, Any]:
@@ -31,10 +31,10 @@ def entry(noticed: Mapping[str, bool], number: int = 0, path: str = PATH) -> dic
 
 
 JUDGED = [
-    ({"envelope": True, "cli": False}, "owner alone"),
-    ({"envelope": True, "cli": True}, "owner and others"),
-    ({"envelope": False, "cli": True}, "others alone"),
-    ({"envelope": False, "cli": False}, "none"),
+    ({"samples": True, "cli": False}, "owner alone"),
+    ({"samples": True, "cli": True}, "owner and others"),
+    ({"samples": False, "cli": True}, "others alone"),
+    ({"samples": False, "cli": False}, "none"),
     ({"cli": True}, None),
 ]
 
@@ -48,7 +48,7 @@ def test_fault_is_noticed_by_its_owner_or_by_others(
 
 def test_one_of_several_owners_is_enough() -> None:
     both = "sonnx_ort/installation/self_checking.py"
-    assert matrix.owners(both) == {"evidence", "cli"}
+    assert matrix.owners(both) == {"installation", "cli"}
     assert matrix.noticed_by(entry({"cli": True}, path=both)) == "owner alone"
     assert matrix.noticed_by(entry({"cli": False}, path=both)) is None
 
@@ -56,9 +56,9 @@ def test_one_of_several_owners_is_enough() -> None:
 def test_table_counts_by_rooms_what_owners_have_tried() -> None:
     faults = {str(number): entry(noticed) for number, (noticed, _) in enumerate(JUDGED)}
     assert matrix.table(faults).splitlines() == [
-        "| room | faults | owner alone | owner and others | others alone | none | cli | envelope |",
+        "| room | faults | owner alone | owner and others | others alone | none | cli | samples |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| envelope | 4 | 1 | 1 | 1 | 1 | 2 | 2 |",
+        "| samples | 4 | 1 | 1 | 1 | 1 | 2 | 2 |",
         "| all | 4 | 1 | 1 | 1 | 1 | 2 | 2 |",
     ]
 
@@ -81,11 +81,11 @@ def test_file_that_has_changed_counts_as_not_tried() -> None:
 
 
 def test_folder_that_has_changed_counts_as_not_tried() -> None:
-    record = recorded(entry({"cli": True, "envelope": False}))
+    record = recorded(entry({"cli": True, "samples": False}))
     matrix.Matrix(record)
     record["folders"]["cli"] = "another"
     (kept,) = matrix.Matrix(record).faults.values()
-    assert kept["noticed"] == {"envelope": False}
+    assert kept["noticed"] == {"samples": False}
 
 
 def test_folders_have_all_owners_and_every_owner_is_first() -> None:
@@ -123,13 +123,13 @@ def test_folder_tries_what_is_not_known_of_it_its_own_first(
 
     monkeypatch.setattr(matrix, "statuses", answers)
     foreign = entry({}, 4, "sonnx_ort/analysis/progress.py")
-    tried = matrix.Matrix(recorded(foreign, entry({}, 5), entry({"envelope": True}, 6)))
-    assert tried.try_with("envelope", 9.0, 2.0, 6)
+    tried = matrix.Matrix(recorded(foreign, entry({}, 5), entry({"samples": True}, 6)))
+    assert tried.try_with("samples", 9.0, 2.0, 6)
     limits, cases = Limits(9.0, 2.0, again=False), ("--cases", "6")
     order = [(PATH, 5), ("sonnx_ort/analysis/progress.py", 4)]
     assert asked == [("functions", order, ["tests/samples"], limits, cases)]
     noticed = {each["number"]: each["noticed"] for each in tried.faults.values()}
-    assert noticed == {4: {"envelope": True}, 5: {"envelope": False}, 6: {"envelope": True}}
+    assert noticed == {4: {"samples": True}, 5: {"samples": False}, 6: {"samples": True}}
 
 
 def test_record_is_written_and_the_status_tells_of_faults_that_no_owner_notices(
@@ -143,9 +143,9 @@ def test_record_is_written_and_the_status_tells_of_faults_that_no_owner_notices(
         matrix, "drawn_files", lambda _: iter([PATH.replace("__init__", "writing")])
     )
     monkeypatch.setattr(matrix, "RECORD", tmp_path / "matrix.json")
-    assert matrix.run(["envelope", "--count", "1"]) == 1
+    assert matrix.run(["samples", "--count", "1"]) == 1
     written = json.loads((tmp_path / "matrix.json").read_text("utf-8"))["faults"]
-    assert [each["noticed"] for each in written.values()] == [{"envelope": False}] * 3
+    assert [each["noticed"] for each in written.values()] == [{"samples": False}] * 3
     assert capsys.readouterr().out.count("\nnone: ") == 3
 
 
