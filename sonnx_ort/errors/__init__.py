@@ -56,7 +56,7 @@ def printable_advice(text: str) -> str:
     return text.with_texts(printable) if isinstance(text, Advice) else printable(text)
 
 
-_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 class SonnxError(Exception):

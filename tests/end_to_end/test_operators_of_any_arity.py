@@ -20,8 +20,8 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.rule import Violation, at_run_time
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.requirements.attributes import SameNumericType
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule, Subject
 
 class Finite:

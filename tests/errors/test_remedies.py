@@ -80,7 +80,7 @@ def test_options_become_the_arguments_of_a_function() -> None:
 SOURCES = sorted(
     path
     for folder in ("sonnx_ort", "custom_ops")
-    for path in (Path(__file__).parents[1] / folder).rglob("*.py")
+    for path in (Path(__file__).parents[2] / folder).rglob("*.py")
 )
 
 OPTIONS = {option for name in COMMANDS for each in load(name).params for option in each.opts}
