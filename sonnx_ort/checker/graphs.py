@@ -5,7 +5,6 @@ And their nodes, with what is known of their operands.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -270,44 +269,30 @@ class Definitions(Engine):
         return value not in self._sparse
 
 
-@dataclass(frozen=True)
 class Node(kernel.Node):
-    """A node, and what is known of its operands."""
+    """A node of a file, and what is known of its operands: values are told by their names."""
 
-    proto: NodeProto
-    model: Definitions
-    shared: frozenset[str] = frozenset()
+    __slots__ = ("model", "proto")
+
+    def __init__(self, proto: NodeProto, model: Definitions) -> None:
+        """Read a node of a model."""
+        version = operator_version(proto.op_type, model.version)
+        inputs = [name or None for name in proto.input]
+        outputs = [name or None for name in proto.output]
+        super().__init__(proto.domain, proto.op_type, version, inputs, outputs)
+        self.proto = proto
+        self.model = model
 
     @property
-    def domain(self) -> str:
-        """The domain of the operator."""
-        return str(self.proto.domain)
+    def shared(self) -> frozenset[str]:
+        """None: the checker tells no size by a symbol."""
+        return frozenset()
 
     @property
     def bodies(self) -> Sequence[kernel.Graph]:
         """The graphs that its attributes hold."""
         bodies = bodies_of(self.proto)
         return [self.model.graph(body) for body in bodies] if bodies else ()
-
-    @property
-    def op_type(self) -> str:
-        """The operator."""
-        return str(self.proto.op_type)
-
-    @property
-    def version(self) -> int:
-        """The version of the operator."""
-        return operator_version(self.proto.op_type, self.model.version)
-
-    @property
-    def operands(self) -> int:
-        """How many operands it has."""
-        return len(self.proto.input)
-
-    @property
-    def results(self) -> int:
-        """How many results it has."""
-        return len(self.proto.output)
 
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
@@ -321,15 +306,7 @@ class Node(kernel.Node):
 
     def name(self, index: int) -> str:
         """The name of an operand; empty for one that is omitted."""
-        return self.proto.input[index] if index < len(self.proto.input) else ""
-
-    def operand(self, index: int) -> str | None:
-        """The name of an operand; None if it is omitted."""
-        return self.name(index) or None
-
-    def result(self, index: int) -> str | None:
-        """The name of a result; None if it is omitted."""
-        return self.proto.output[index] or None
+        return self.operand(index) or ""
 
     def fact(self, kind: str, value: str) -> Any:
         """What is established of a value; None if nothing is."""

@@ -41,14 +41,33 @@ class Graph:
 
 
 class Node(ABC):
-    """A node, and the facts about its operands."""
+    """A node, and the facts about its operands.
 
-    __slots__ = ()
+    Attributes:
+        domain: The domain of the operator; empty for a standard one.
+        op_type: The operator.
+        version: The version of the operator, not of the opset.
+        inputs: What stands for each operand, equal for two that are one value; None for those that
+            are omitted.
+        outputs: What stands for each result.
+    """
 
-    @property
-    @abstractmethod
-    def domain(self) -> str:
-        """The domain of the operator; empty for a standard one."""
+    __slots__ = ("domain", "inputs", "op_type", "outputs", "version")
+
+    def __init__(
+        self,
+        domain: str,
+        op_type: str,
+        version: int,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[Value | None],
+    ) -> None:
+        """Store what a node is."""
+        self.domain = domain
+        self.op_type = op_type
+        self.version = version
+        self.inputs = inputs
+        self.outputs = outputs
 
     @property
     @abstractmethod
@@ -56,24 +75,14 @@ class Node(ABC):
         """The graphs that its attributes hold."""
 
     @property
-    @abstractmethod
-    def op_type(self) -> str:
-        """The operator."""
-
-    @property
-    @abstractmethod
-    def version(self) -> int:
-        """The version of the operator, not of the opset."""
-
-    @property
-    @abstractmethod
     def operands(self) -> int:
         """How many operands it has, with those that are omitted."""
+        return len(self.inputs)
 
     @property
-    @abstractmethod
     def results(self) -> int:
-        """How many results it has."""
+        """How many results it has, with those that are omitted."""
+        return len(self.outputs)
 
     @property
     @abstractmethod
@@ -88,25 +97,23 @@ class Node(ABC):
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute, strings as text, or the default if it is omitted."""
 
-    @abstractmethod
     def operand(self, index: int) -> Any:
-        """What stands for an operand, equal for two that are one value; None if it is omitted."""
+        """What stands for an operand; None if it is omitted."""
+        return self.inputs[index] if index < len(self.inputs) else None
 
-    @abstractmethod
     def result(self, index: int) -> Any:
         """What stands for a result; None if it is omitted."""
+        return self.outputs[index]
 
     @property
     def read(self) -> list[Value]:
         """The values of the operands that are not omitted."""
-        values = map(self.operand, range(self.operands))
-        return [value for value in values if value is not None]
+        return [value for value in self.inputs if value is not None]
 
     @property
     def written(self) -> list[Value]:
         """The values of the results that are not omitted."""
-        values = map(self.result, range(self.results))
-        return [value for value in values if value is not None]
+        return [value for value in self.outputs if value is not None]
 
     @abstractmethod
     def fact(self, kind: str, value: Any) -> Any:

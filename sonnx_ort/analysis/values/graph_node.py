@@ -1,7 +1,7 @@
 """A node of a graph, and what is certain of its operands, as rules of facts read it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -75,9 +75,8 @@ class Held:
 NOTHING = Held()
 
 
-@dataclass(frozen=True, slots=True)
 class GraphNode(Node):
-    """A node of a graph.
+    """A node of a graph, as it is when this is made.
 
     Attributes:
         node: The node.
@@ -85,19 +84,27 @@ class GraphNode(Node):
         facts: What is certain of values.
     """
 
-    node: ir.Node
-    opset: int
-    facts: Known = NOTHING
+    __slots__ = ("facts", "node", "opset")
 
-    @property
-    def domain(self) -> str:
-        """The domain of the operator."""
-        return self.node.domain
+    def __init__(self, node: ir.Node, opset: int, facts: Known = NOTHING) -> None:
+        """Read a node.
+
+        Args:
+            node: The node.
+            opset: The version of the standard operators that its model imports.
+            facts: What is certain of values.
+        """
+        version = operator_version(node.op_type, opset)
+        super().__init__(node.domain, node.op_type, version, node.inputs, node.outputs)
+        self.node = node
+        self.opset = opset
+        self.facts = facts
 
     @property
     def bodies(self) -> Sequence[Graph]:
         """The graphs that its attributes hold."""
-        return [graph_of(body, self.opset, self.facts) for body in subgraphs_of(self.node)]
+        bodies = subgraphs_of(self.node) if self.node.attributes else ()
+        return [graph_of(body, self.opset, self.facts) for body in bodies]
 
     @property
     def shared(self) -> frozenset[str]:
@@ -107,27 +114,7 @@ class GraphNode(Node):
     @property
     def written(self) -> list[ir.Value]:
         """The values of the results that are not omitted."""
-        return [value for value in self.node.outputs if value.name]
-
-    @property
-    def op_type(self) -> str:
-        """The operator."""
-        return self.node.op_type
-
-    @property
-    def version(self) -> int:
-        """The version of the operator."""
-        return operator_version(self.node.op_type, self.opset)
-
-    @property
-    def operands(self) -> int:
-        """How many operands the node has."""
-        return len(self.node.inputs)
-
-    @property
-    def results(self) -> int:
-        """How many results the node has."""
-        return len(self.node.outputs)
+        return [value for value in self.outputs if value is not None and value.name]
 
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
@@ -138,14 +125,6 @@ class GraphNode(Node):
         """The value of an attribute, or the default if it is omitted."""
         attribute = self.node.attributes.data.get(name)
         return default if attribute is None else attribute.value
-
-    def operand(self, index: int) -> ir.Value | None:
-        """The value that is an operand; None if it is omitted."""
-        return self.node.inputs[index] if index < len(self.node.inputs) else None
-
-    def result(self, index: int) -> ir.Value:
-        """The value that is a result."""
-        return self.node.outputs[index]
 
     def fact(self, kind: str, value: ir.Value) -> Any:
         """What is certain of a value; None if nothing is."""
@@ -164,7 +143,7 @@ class GraphNode(Node):
 
     def source(self, index: int) -> "GraphNode | None":
         """The node of a standard operator whose first result is an operand."""
-        value = self.operand(index)
+        value: ir.Value | None = self.operand(index)
         producer = None if value is None else value.producer()
         if (
             producer is None
@@ -172,7 +151,7 @@ class GraphNode(Node):
             or value is not producer.outputs[0]
         ):
             return None
-        return replace(self, node=producer)
+        return GraphNode(producer, self.opset, self.facts)
 
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
         """The elements of an attribute that is a tensor, and of what a Constant holds."""
