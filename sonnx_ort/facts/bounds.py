@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .catalog import MOVING, require_verified
-from .layout import require_written
+from .layout import require_filled, require_written
 from .node import FLOATS, NUMBERS, Node
 from .sizes import Bounds, Rejected, require
 
@@ -384,6 +384,12 @@ def _joined(node: Node) -> Sequence[Bounds]:
     return [hull(_all(node))]
 
 
+def _padded(node: Node) -> Sequence[Bounds]:
+    """Elements of the first operand and the constant, which is zero by default."""
+    require_filled(node)
+    return [hull([_operand(node, 0), _operand(node, 2) if node.given(2) else _ZERO])]
+
+
 def _chosen(node: Node) -> Sequence[Bounds]:
     """Elements of two operands; where the condition is no byte of 0 or 1, kernels give 0."""
     others = [] if holds_truths(node, 0) else [_ZERO]
@@ -395,8 +401,7 @@ _MOVING: Mapping[str, BoundsRule] = {
     "Compress": _selected,
     "Concat": _joined,
     "OneHot": lambda node: [_operand(node, 2)],
-    # Elements of the first input and the constant, which is zero by default.
-    "Pad": lambda node: [hull([_operand(node, 0), _operand(node, 2) if node.given(2) else _ZERO])],
+    "Pad": _padded,
     "ScatterElements": _scattered,
     "ScatterND": _scattered,
     "Trilu": lambda node: [hull([_operand(node, 0), _ZERO])],

@@ -17,7 +17,7 @@ from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
 from .interval_recurrent import gated_unit, long_short_term_memory
 from .interval_sums import SUMS
 from .intervals import element_count, float_attribute, format_of, hull, of_elements, operand
-from .layout import require_written
+from .layout import require_filled, require_written
 from .node import FLOATS, Node
 from .ranges import ANYTHING, Interval
 from .sizes import Rejected, from_the_front, require
@@ -95,6 +95,7 @@ _MOST_JOINED = 1 << 11
 
 
 def _padded(node: Node) -> Sequence[Interval]:
+    require_filled(node)
     x = operand(node, 0).uniform
     if node.attribute("mode", "constant") != "constant":
         return [x]

@@ -14,6 +14,7 @@ from .sizes import (
     bounds_of_size,
     equal_parts,
     from_the_front,
+    is_at_most,
     is_positive,
     larger,
     quotient,
@@ -67,6 +68,41 @@ def require_written(node: Node) -> None:
         if index != axis
     )
     require(written, "an operand may be empty and of other sizes")
+
+
+def require_filled(node: Node) -> None:
+    """Reject a Pad of which elements of the result may be memory that nothing was written to.
+
+    The kernels of 1.23 leave such elements where one axis is cut and another is padded, and where
+    more is reflected than an axis has.
+
+    Raises:
+        Rejected: That may be so, or the pads are not known.
+    """
+    mode = node.attribute("mode", "constant")
+    if mode == "reflect":
+        shape = node.shape(0)
+        axes, pads = _pads(node, len(shape))
+        sizes = [shape[from_the_front(axis, len(shape))] for axis in axes] * 2
+        within = all(
+            pad is not None and is_at_most(pad + 1, size)
+            for pad, size in zip(pads, sizes, strict=True)
+        )
+        require(within, "more may be reflected than an axis has")
+    elif node.version < 11:
+        pads = node.attribute("pads", ())
+    else:
+        bounds = node.known_bounds(1)
+        if bounds is not None and bounds.lower >= 0:
+            return
+        pads = node.every_element(1)
+    require(mode in _PADDING, f"the mode is {mode}")
+    added = all(pad is not None and is_at_most(0, pad) for pad in pads)
+    require(added, "a pad may be negative")
+
+
+_PADDING = frozenset(["constant", "edge", "reflect"])
+"""The modes of a Pad of which it is known what kernels write."""
 
 
 def _is_certainly(size: Size, other: Size, shared: frozenset[str]) -> bool:
@@ -299,7 +335,8 @@ LAYOUT = {
     "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}, moves=True),
     "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}, moves=True),
     "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}, moves=True),
-    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}, moves=True),
+    # It does not move: the kernels of 1.23 read beyond an empty axis where an index is 0.
+    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
     "Pad": ShapeRule(
         (2, 25),
         _padded,

@@ -74,7 +74,22 @@ class Known(Protocol):
 
 
 class Misinference:
-    """What ONNX Runtime may infer wrongly; follows a graph together with the certain shapes."""
+    """What ONNX Runtime may infer wrongly; follows a graph together with the certain shapes.
+
+    An example of each kind of doubt, for `float[2, m] m`, `float[2, 3] w`, `float[1, 3] one`,
+    `float[n, 3] x` and `float[] r`:
+
+        a = ReduceMax<axes = [-1]>(m)    an open size: [2, 1] is inferred, and kernels up to 1.31
+                                         give [2, 0] if m is 0
+        b = Det(w)                       a rank: one may be inferred, and no rule confirms it
+        c = PRelu(one, x)                certain sizes: [1, 3] is inferred, and a run gives [n, 3]
+        d = Shape(c)                     elements: they are computed from what is inferred of c
+        e = Relu(r)                      no doubt: nothing is inferred of it
+
+    What follows from a value in doubt is in doubt, but for a Shape of one of which nothing is
+    inferred. Bodies get what is inferred of the values outside of them (a Scan), or nothing (the
+    states of a Loop).
+    """
 
     def __init__(self, known: Known) -> None:
         """Begin before the first node.

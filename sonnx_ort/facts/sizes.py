@@ -47,6 +47,10 @@ def selected(size: int, start: int, end: int, step: int) -> range:
     A negative start or end counts from the last element; beyond the axis it is moved to its ends.
     In negative steps a start in front of the axis is moved to the first element, where Python
     selects nothing. Kernels do otherwise in negative steps to `END_OF_ALL`.
+
+        size 5, start -2, end 9, step 1      0   1   2  [3] [4]
+        size 5, start 9, end -9, step -2    [0]  1  [2]  3  [4]     4 first
+        size 5, start -9, end -9, step -1   [0]  1   2   3   4
     """
     lowest, highest = (-1, size - 1) if step < 0 else (0, size)
     first = min(max(start + size if start < 0 else start, 0), highest)
@@ -55,12 +59,15 @@ def selected(size: int, start: int, end: int, step: int) -> range:
 
 
 def reach(kernel: int, dilation: int) -> int:
-    """How many elements a window of a kernel spans."""
+    """How many elements a window of a kernel spans: of 3 with dilation 2, [0] 1 [2] 3 [4], five."""
     return dilation * (kernel - 1) + 1
 
 
 def equal_parts(size: int, count: int) -> list[int]:
-    """Parts of one size, of which the last may be smaller; negative, if the others are too many."""
+    """Parts of one size, of which the last may be smaller; negative, if the others are too many.
+
+    Of 5 in 3 parts: 2, 2, 1. Of 2 in 4 parts: 1, 1, 1, -1.
+    """
     part = -(-size // count)
     return [*[part] * (count - 1), size - part * (count - 1)]
 

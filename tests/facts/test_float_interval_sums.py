@@ -346,7 +346,14 @@ TRUTHS = Bounds(0, 1)
         ("Pad", (TWO, np.array([1, 1], np.int64)), {}, -3, 0),
         ("Pad", (TWO, np.array([1, 1], np.int64), THREE), {}, -3, 6),
         ("Pad", (TWO,), {"version": 2, "value": 7.0}, -3, 7),
-        ("Pad", (TWO,), {"mode": "edge"}, -3, -2),
+        ("Pad", (TWO, np.array([0, 1], np.int64)), {"mode": "edge"}, -3, -2),
+        (
+            "Pad",
+            (TWO, np.array([0, 2], np.int64)),
+            {"mode": "reflect", "shapes": [(3,), (2,)]},
+            -3,
+            -2,
+        ),
         ("ScatterElements", (ONE, TRUTHS, THREE), {}, 0, 6),
         ("ScatterND", (TWO, TRUTHS, THREE), {}, -3, 6),
         ("Compress", (TWO, TRUTHS), {}, -3, -2),
@@ -371,6 +378,16 @@ def test_moved_elements_are_those_of_the_operands(
         ("Range", (ANYTHING, ONE, THREE), {}, "it is not bounded"),
         ("Range", (ONE, THREE, Interval.of(1, INF)), {}, "it is not bounded"),
         ("Compress", (TWO, ANYTHING), {}, "more elements may be counted than are written"),
+        ("Pad", (TWO, np.array([1, -1], np.int64)), {}, "a pad may be negative"),
+        ("Pad", (TWO, Bounds(-1, 1)), {}, "the elements of operand 1 are not known"),
+        ("Pad", (TWO,), {"version": 2, "pads": [0, -1]}, "a pad may be negative"),
+        (
+            "Pad",
+            (TWO, np.array([0, 3], np.int64)),
+            {"mode": "reflect", "shapes": [(3,), (2,)]},
+            "more may be reflected than an axis has",
+        ),
+        ("Pad", (TWO, np.array([0, 3], np.int64)), {"mode": "wrap"}, "the mode is wrap"),
     ],
 )
 def test_nothing_is_said_of(

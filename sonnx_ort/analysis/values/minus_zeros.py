@@ -22,7 +22,7 @@ from sonnx_ort.analysis.values.declarations import constant_tensor
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held, rule_for
 from sonnx_ort.facts.bounds import MOST_CONSTANTS
 from sonnx_ort.facts.catalog import MOVING
-from sonnx_ort.facts.layout import require_written
+from sonnx_ort.facts.layout import require_filled, require_written
 from sonnx_ort.facts.sizes import Rejected, Sizes
 from sonnx_ort.profile.element_type import ElementType, Family
 
@@ -83,9 +83,10 @@ class NegativeZeros:
         return self._known[value]
 
     def writes_all(self, node: ir.Node) -> bool:
-        """Whether a Concat certainly writes all elements of its result."""
+        """Whether a Concat or a Pad certainly writes all elements of its result."""
+        require = require_filled if node.op_type == "Pad" else require_written
         try:
-            require_written(GraphNode(node, self._version, self._held))
+            require(GraphNode(node, self._version, self._held))
         except Rejected:
             return False
         return True
@@ -160,8 +161,10 @@ def _positive_of_all(seen: _Seen) -> float:
 
 def _padded(seen: _Seen) -> float:
     """The elements of the operand, and the one that is added, 0 if it is omitted."""
+    if "value" in seen.node.attributes or not seen.gaps.writes_all(seen.node):
+        return _UNKNOWN
     added = _POSITIVE if seen.value(2) is None else seen.gap(2)
-    return min(seen.gap(0), added) if "value" not in seen.node.attributes else _UNKNOWN
+    return min(seen.gap(0), added)
 
 
 def _sum(seen: _Seen) -> float:
