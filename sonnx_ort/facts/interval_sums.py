@@ -149,7 +149,15 @@ def _terms_of_windows(node: Node) -> Terms:
 
 
 def _convolved_back(node: Node) -> Sequence[Interval]:
-    """ConvTranspose: each output is a sum of some products, and of all of them at most."""
+    """ConvTranspose: each output is a sum of some products, and of all of them at most.
+
+    The kernels of 1.23 leave memory unwritten where an output is larger than what is summed into.
+    """
+    added = node.attribute("output_padding", ())
+    strides = node.attribute("strides") or [1] * len(added)
+    within = all(more < stride for more, stride in zip(added, strides, strict=False))
+    require(within, "more may be added to the output than a step")
+    require(not node.attribute("output_shape"), "the size of the output is given")
     x = hull([_per_channel(node), ZERO], rank=1)
     weights = finite_weights(node.weights(1))
     inputs = weights.shape[0] // node.attribute("group", 1)

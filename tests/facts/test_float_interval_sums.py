@@ -259,6 +259,25 @@ def test_convolution_back_adds_some_products_or_all() -> None:
     assert found.upper.ravel().tolist() == pytest.approx([2, 7], rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"output_padding": [0, 1]}, "more may be added to the output than a step"),
+        (
+            {"output_padding": [2, 0], "strides": [2, 2]},
+            "more may be added to the output than a step",
+        ),
+        ({"output_shape": [1, 9]}, "the size of the output is given"),
+    ],
+)
+def test_nothing_is_known_where_a_convolution_back_may_leave_memory_unwritten(
+    attributes: dict[str, Any], reason: str
+) -> None:
+    weights = np.ones((1, 2, 1, 2), np.float32)
+    with pytest.raises(Rejected, match=reason):
+        interval_of("ConvTranspose", ONE, weights, shapes=[(1, 1, 1, 4)], **attributes)
+
+
 PADDED = {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]}
 ALONE = {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}
 """Windows that lie in padding alone."""
