@@ -385,7 +385,9 @@ def _pooled(node: Node) -> Sequence[Interval | None]:
     found = x.along(range(2, rank), rank)
     if not _windows_have_elements(node):
         found = Interval(np.full_like(found.lower, -np.inf), found.upper, found.nan)
-    return [found, None]
+    # The kernels of 1.23 give the lowest finite number for the largest of negative infinities.
+    upper = np.where(np.isneginf(found.upper), 0.0, found.upper)
+    return [Interval(found.lower, upper, found.nan), None]
 
 
 def _total(node: Node) -> Sequence[Interval]:

@@ -278,6 +278,13 @@ def test_nothing_is_known_where_a_convolution_back_may_leave_memory_unwritten(
         interval_of("ConvTranspose", ONE, weights, shapes=[(1, 1, 1, 4)], **attributes)
 
 
+@pytest.mark.parametrize("operator", ["GlobalMaxPool", "MaxPool"])
+def test_largest_of_negative_infinities_may_be_finite(operator: str) -> None:
+    x = np.full((1, 1, 2, 2), -np.inf, np.float32)
+    attributes = {"kernel_shape": [2, 2]} if operator == "MaxPool" else {}
+    assert_is(interval_of(operator, x, **attributes), -np.inf, 0, nan=False)
+
+
 PADDED = {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]}
 ALONE = {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}
 """Windows that lie in padding alone."""
