@@ -128,8 +128,14 @@ def _reshaped(node: Node) -> PartialSizes:
         return tuple(_moved(node, 0).ravel())
 
 
-def _moved(node: Node, index: int) -> Array:
+_MOST_MOVES = 8
+"""How many nodes are followed back to a vector. PyTorch writes three; others would be followed anew
+for each vector that is made of them."""
+
+
+def _moved(node: Node, index: int, left: int = _MOST_MOVES) -> Array:
     """An operand that Reshape, Slice and Transpose made of a vector, as PyTorch writes pads."""
+    require(left, "it is moved by too many nodes")
     source, shape = node.source(index), node.known_shape(index) or ()
     known = [size for size in shape if isinstance(size, int)]
     few = len(known) == len(shape) > 1 and math.prod(known) <= MAX_ELEMENTS
@@ -142,9 +148,9 @@ def _moved(node: Node, index: int) -> Array:
             require(found.size == math.prod(known), "their number is not known")
             found = found.reshape(known)
         case "Slice":
-            found = _sliced(source, _moved(source, 0))
+            found = _sliced(source, _moved(source, 0, left - 1))
         case "Transpose":
-            found = _moved(source, 0).transpose(source.attribute("perm"))
+            found = _moved(source, 0, left - 1).transpose(source.attribute("perm"))
         case operator:
             raise Rejected(f"the elements of a {operator} of this rank have no rule")
     require(found.shape == tuple(known), "their number is not known")

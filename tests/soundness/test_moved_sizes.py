@@ -95,3 +95,24 @@ def test_sizes_are_those_that_kernels_compute(first: int) -> None:
         assert all(own is None or own == given for own, given in pairs), number
         known += any(own is not None for own in told)
     assert known >= 20
+
+
+@pytest.mark.parametrize(("transposes", "known"), [(6, True), (7, True), (8, False), (2000, False)])
+def test_sizes_are_followed_through_a_few_nodes_alone(transposes: int, *, known: bool) -> None:
+    proto = parse(
+        "(float[2, 3] x) => (int64[] y) <int64[2] pairs = {1, 2}, int64[1] flat = {-1}>"
+        " { s = Shape(x) m0 = Reshape(s, pairs) y = Reshape(m, flat) }"
+    )
+    last = proto.graph.node.pop()
+    last.input[0] = f"m{transposes}"
+    proto.graph.node.extend(
+        helper.make_node("Transpose", [f"m{number}"], [f"m{number + 1}"])
+        for number in range(transposes)
+    )
+    proto.graph.node.append(last)
+    if known:
+        found = fact(derived(proto), "y", "elements")
+        assert list(map(str, found)) == ["2", "3"]
+    else:
+        with pytest.raises(Rejected, match="it is moved by too many nodes"):
+            fact(derived(proto), "y", "elements")
