@@ -16,6 +16,7 @@ from .sizes import (
     from_the_front,
     is_at_most,
     is_positive,
+    is_within,
     larger,
     quotient,
     require,
@@ -80,6 +81,13 @@ def require_filled(node: Node) -> None:
         Rejected: That may be so, or the pads are not known.
     """
     mode = node.attribute("mode", "constant")
+    require(mode in _PADDING, f"the mode is {mode}")
+    bounds = node.known_bounds(1)
+    if mode != "reflect" and bounds is not None and bounds.lower >= 0:
+        return
+    pads = _given_pads(node)
+    added = all(pad is not None and is_at_most(0, pad) for pad in pads)
+    require(added, "a pad may be negative")
     if mode == "reflect":
         shape = node.shape(0)
         axes, pads = _pads(node, len(shape))
@@ -89,16 +97,6 @@ def require_filled(node: Node) -> None:
             for pad, size in zip(pads, sizes, strict=True)
         )
         require(within, "more may be reflected than an axis has")
-    elif node.version < 11:
-        pads = node.attribute("pads", ())
-    else:
-        bounds = node.known_bounds(1)
-        if bounds is not None and bounds.lower >= 0:
-            return
-        pads = node.every_element(1)
-    require(mode in _PADDING, f"the mode is {mode}")
-    added = all(pad is not None and is_at_most(0, pad) for pad in pads)
-    require(added, "a pad may be negative")
 
 
 _PADDING = frozenset(["constant", "edge", "reflect"])
@@ -297,13 +295,16 @@ def _padded(node: Node) -> Shapes:
     return (tuple(sizes),)
 
 
+def _given_pads(node: Node) -> PartialSizes:
+    """The pads, an attribute before version 11."""
+    pads: PartialSizes = node.attribute("pads", ())
+    return pads if node.version < 11 else node.every_element(1)
+
+
 def _pads(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
-    axes: Sequence[int] = range(rank)
-    if node.version < 11:
-        pads = node.attribute("pads")
-    else:
-        pads = node.small_elements(1)
-        axes = node.integers(3) if node.given(3) else axes
+    pads = _given_pads(node)
+    require(is_within(pads), "a number is beyond int32")
+    axes: Sequence[int] = node.integers(3) if node.given(3) else range(rank)
     distinct = {from_the_front(axis, rank) for axis in axes}
     fits = len(pads) == 2 * len(axes) and len(distinct) == len(axes)
     require(fits, "its pads do not fit")
