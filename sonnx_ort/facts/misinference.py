@@ -86,9 +86,10 @@ class Misinference:
         d = Shape(c)                     elements: they are computed from what is inferred of c
         e = Relu(r)                      no doubt: nothing is inferred of it
 
-    What follows from a value in doubt is in doubt, but for a Shape of one of which nothing is
-    inferred. Bodies get what is inferred of the values outside of them (a Scan), or nothing (the
-    states of a Loop).
+    Doubt spreads from c to `Neg(c)`, from b to `Relu(b)` and from d to `ConstantOfShape(d)`. It
+    ends where a constant gives the sizes, as in `Reshape(b, [1, 1])`, and where one size is not
+    inferred, as in `Neg` of the largest elements of x along -1: nothing is computed of a shape of
+    which a size is open.
     """
 
     def __init__(self, known: Known) -> None:
