@@ -142,9 +142,9 @@ def noticed_by(entry: Mapping[str, Any]) -> str | None:
     """Who notices a fault; None as long as its owners have not tried it."""
     noticed: Mapping[str, bool] = entry["noticed"]
     its = owners(entry["path"])
-    if not any(noticed.get(folder) for folder in its) and not its <= noticed.keys():
-        return None
     owned = any(noticed.get(folder) for folder in its)
+    if not owned and not its <= noticed.keys():
+        return None
     others = any(noticed[folder] for folder in noticed.keys() - its)
     return (_BOTH if others else _OWNER) if owned else (_OTHERS if others else _NONE)
 

@@ -3,14 +3,9 @@
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sonnx_ort.cli.settings import is_folder
 from sonnx_ort.errors import SonnxError
-
-if TYPE_CHECKING:
-    pass
-
 
 ENDINGS = (".onnx", ".onnxtxt", ".onnxtext", ".onnxjson")
 """The endings of files that are taken for models in a folder, in small or capital letters.

@@ -7,7 +7,7 @@ minimum: a NaN gives NaN, and 0 is larger than -0.
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sonnx_ort.meaning.balls import (
     NotFollowedError,
@@ -17,9 +17,6 @@ from sonnx_ort.meaning.numbers import (
     Kind,
     Number,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def equal(a: Any, b: Any) -> bool:

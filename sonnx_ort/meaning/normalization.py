@@ -7,7 +7,7 @@ types that differ, and LayerNormalization, ONNX.
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,6 @@ from sonnx_ort.meaning.results import (
     Elements,
     NotDefinedError,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 _ROUNDINGS_OF_A_NORMALIZATION = 8
 """A sum, a root, a reciprocal, two factors, two sums, and one in reserve."""

@@ -111,9 +111,7 @@ class NumberSet:
             masks = [] if lower is None else [array < lower]
             masks += [] if upper is None else [array > upper]
         masks += [] if self.admits_nan else [np.isnan(array)]
-        # To count zeros is faster than to compare with 0.
-        if not self.admits_zero and np.count_nonzero(array) < array.size:
-            masks.append(array == 0)
+        masks += [] if self.admits_zero else [array == 0]
         if not masks:
             return None
         outside = np.asarray(reduce(np.logical_or, masks))
