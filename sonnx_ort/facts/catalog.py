@@ -110,7 +110,7 @@ ELEMENTWISE = {
     "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
     "Mod": ShapeRule((10, 28), _common, {"fmod": FLAG}),
     "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
-    # It does not move: the kernels of 1.23 set no element of a sequence whose length is 0.
+    # It does not move: kernels up to 1.27 set no element of a sequence of length 0.
     "ReverseSequence": ShapeRule((10, 10), like_first, {"batch_axis": ANY, "time_axis": ANY}),
     "RMSNormalization": ShapeRule(
         (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}

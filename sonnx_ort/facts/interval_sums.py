@@ -151,7 +151,7 @@ def _terms_of_windows(node: Node) -> Terms:
 def _convolved_back(node: Node) -> Sequence[Interval]:
     """ConvTranspose: each output is a sum of some products, and of all of them at most.
 
-    The kernels of 1.23 leave memory unwritten where an output is larger than what is summed into.
+    Kernels up to 1.26 leave memory unwritten where an output is larger than what is summed into.
     """
     added = node.attribute("output_padding", ())
     strides = node.attribute("strides") or [1] * len(added)
@@ -385,7 +385,7 @@ def _pooled(node: Node) -> Sequence[Interval | None]:
     found = x.along(range(2, rank), rank)
     if not _windows_have_elements(node):
         found = Interval(np.full_like(found.lower, -np.inf), found.upper, found.nan)
-    # The kernels of 1.23 give the lowest finite number for the largest of negative infinities.
+    # Kernels give the lowest finite number for the largest of negative infinities.
     upper = np.where(np.isneginf(found.upper), 0.0, found.upper)
     return [Interval(found.lower, upper, found.nan), None]
 

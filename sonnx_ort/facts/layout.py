@@ -336,7 +336,7 @@ LAYOUT = {
     "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}, moves=True),
     "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}, moves=True),
     "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}, moves=True),
-    # It does not move: the kernels of 1.23 read beyond an empty axis where an index is 0.
+    # It does not move: kernels up to 1.25 read beyond an empty axis where an index is 0.
     "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
     "Pad": ShapeRule(
         (2, 25),

@@ -12,6 +12,11 @@ INSTALLED = tuple(map(int, ort.__version__.split(".")[:2]))
 """The installed version of ONNX Runtime, without its last number."""
 
 CHANGED_IN = {
+    "Pad fills all that it adds": (1, 24),
+    "Pad refuses to reflect more than there is": (1, 24),
+    "GatherND refuses an index into an empty axis": (1, 26),
+    "ConvTranspose refuses to add more than a step": (1, 27),
+    "ReverseSequence copies a sequence of no length": (1, 28),
     "ReduceProd of int64 is computed in double": (1, 27),
     "PRelu multiplies only what is below zero": (1, 27),
     "LayerNormalization of equal numbers is 0": (1, 27),
