@@ -13,7 +13,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, Tenso
 
 from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.checker.strict_reading import elements_of as stored_elements
-from sonnx_ort.facts import node as kernel
+from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.facts.deriving import Engine
 from sonnx_ort.facts.iterations import Changing
@@ -141,13 +141,13 @@ class Definitions(Engine):
         self._enter(self._main)
 
     @property
-    def main(self) -> kernel.Graph:
+    def main(self) -> facts.Graph:
         """The main graph."""
         return self._main
 
-    def graph(self, graph: GraphProto) -> kernel.Graph:
+    def graph(self, graph: GraphProto) -> facts.Graph:
         """A graph of the file, as the engine reads it."""
-        return kernel.Graph(
+        return facts.Graph(
             [value.name for value in graph.input],
             [
                 *(t.name for t in graph.initializer),
@@ -269,7 +269,7 @@ class Definitions(Engine):
         return value not in self._sparse
 
 
-class Node(kernel.Node):
+class Node(facts.Node):
     """A node of a file, and what is known of its operands: values are told by their names."""
 
     __slots__ = ("model", "proto")
@@ -289,7 +289,7 @@ class Node(kernel.Node):
         return frozenset()
 
     @property
-    def bodies(self) -> Sequence[kernel.Graph]:
+    def bodies(self) -> Sequence[facts.Graph]:
         """The graphs that its attributes hold."""
         bodies = bodies_of(self.proto)
         return [self.model.graph(body) for body in bodies] if bodies else ()
@@ -297,7 +297,7 @@ class Node(kernel.Node):
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
         for each in self.proto.attribute:
-            yield each.name, kernel.REFERENCE if each.ref_attr_name else _value(each)
+            yield each.name, facts.REFERENCE if each.ref_attr_name else _value(each)
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute, or its default."""
@@ -324,7 +324,7 @@ class Node(kernel.Node):
         """The elements of an operand that is a constant in the file; None for another."""
         return self.model.stored(self.name(index))
 
-    def source(self, index: int) -> kernel.Node | None:
+    def source(self, index: int) -> facts.Node | None:
         """The node of a standard operator whose first result is an operand."""
         return self.model.producer(self.name(index))
 

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from sonnx_ort.checker.graphs import Definitions, Node, type_name, with_unique_names
 from sonnx_ort.checker.strict_reading import OWN_DOMAIN, strict
-from sonnx_ort.facts import node as kernel
+from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.deriving import Watch, all_derived
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
@@ -74,7 +74,7 @@ class Model(Definitions):
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
                 self._symbols.setdefault(size.dim_param, (given.name, axis))
 
-    def _is_own(self, node: kernel.Node) -> bool:
+    def _is_own(self, node: facts.Node) -> bool:
         """Whether a node is a Broadcast, which is no operator of ONNX."""
         return (node.domain, node.op_type) == (OWN_DOMAIN, "Broadcast")
 
@@ -95,7 +95,7 @@ class Model(Definitions):
         require(len(types) == 1, "its branches differ")
         return str(types.pop())
 
-    def _type_of_state(self, node: kernel.Node, place: int) -> str:
+    def _type_of_state(self, node: facts.Node, place: int) -> str:
         """The type of an input of a body, which has that of the operand in every iteration."""
         if node.op_type == "Loop" and place < 2:
             return ("int64", "bool")[place]
@@ -105,7 +105,7 @@ class Model(Definitions):
         require(known, f"the inputs of the body of a {node.op_type} are open")
         return str(self.known("type", node.operand(place)))
 
-    def _shapes_of(self, node: kernel.Node) -> Sequence[PartialSizes | None]:
+    def _shapes_of(self, node: facts.Node) -> Sequence[PartialSizes | None]:
         return self._broadcast(node) if node.domain else super()._shapes_of(node)
 
     def _declared_sizes(self, value: str) -> PartialSizes:

@@ -175,11 +175,11 @@ def test_optimizer_that_acts_nevertheless_is_named(
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(f'"{name}"', f'"{name}s"'), encoding="utf-8")
     done = copy.run(
-        "from sonnx_ort.installation import self_checking as installation\n"
+        "from sonnx_ort.installation import self_checking\n"
         "from sonnx_ort.runs.isolated_run import IsolatedRuns\n"
         "from sonnx_ort.options import Backend\n"
         "with IsolatedRuns() as runs:\n"
-        f"    found = installation._optimizers('it', runs, Backend('{backend}'))\n"
+        f"    found = self_checking._optimizers('it', runs, Backend('{backend}'))\n"
         "print(found.outcome, found.detail)"
     )
     assert done.stdout.startswith("failed ONNX Runtime "), done
@@ -365,10 +365,10 @@ def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed_files(folder: Path) -> ChildResult:
     return run_python(
         f"import sys\nsys.path.insert(0, {str(folder)!r})\n"
-        "from sonnx_ort.installation import self_checking as installation\n"
+        "from sonnx_ort.installation import self_checking\n"
         "from sonnx_ort.runs.isolated_run import IsolatedRuns\n"
         "with IsolatedRuns() as runs:\n"
-        "    print(installation._installed_files(runs))",
+        "    print(self_checking._installed_files(runs))",
         fresh=True,
     )
 
