@@ -43,7 +43,7 @@ from sonnx_ort.profile.graph import (
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.terms.operand import contradict, format_shape
+from sonnx_ort.terms.operand import Shape, contradict, format_shape
 
 _RANDOM = frozenset(
     {
@@ -121,14 +121,25 @@ def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tupl
         *_of_file(identity),
         *_declarations(model, nodes, facts),
     ]
-    return tuple(chain.from_iterable(_decided(rule, found) for rule in GRAPH_RULES))
+    undecided = {FALSE_CLAIM: _unproved_declarations(model, facts)}
+    decided = (_decided(rule, found, undecided.get(rule, "")) for rule in GRAPH_RULES)
+    return tuple(chain.from_iterable(decided))
 
 
-def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:
+def _decided(rule: Rule, found: Sequence[Finding], undecided: str) -> Sequence[Obligation]:
+    """The obligations of a rule: its breaches, and what else is known if there is none.
+
+    Args:
+        rule: The rule.
+        found: The breaches of all rules.
+        undecided: Why it is not proved, as a clause; empty if it is.
+    """
     violated = [finding.obligation() for finding in found if finding.rule is rule]
     requirement = rule.requirement
     if violated or not isinstance(requirement, OfGraph):
         return violated
+    if undecided:
+        return [Obligation(rule, "", "", (), Status.RUNTIME, undecided)]
     return [Obligation(rule, "", "", (), Status.PROVED, requirement.kept)]
 
 
@@ -312,6 +323,44 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
     for value in model.graph.inputs:
         if not value.uses() and not value.is_graph_output():
             yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
+
+
+def _unproved_declarations(model: ir.Model, facts: Facts) -> str:
+    """Which declared shapes say more than is certain, as a clause; empty if none does.
+
+    A session takes them for true: it computes a Shape of them, and drops an Expand to them.
+    """
+    inputs = frozenset(model.graph.inputs)
+    unproved = [
+        (value, stated)
+        for value in defined_values(model.graph)
+        if value.name and not value.is_initializer() and value not in inputs
+        if (stated := declared_shape(value)) is not None
+        if not _is_proved(stated, facts, value)
+    ]
+    if not unproved:
+        return ""
+    value, stated = unproved[0]
+    actual = facts.shape(value)
+    if facts.depends_on_scalar_inputs(value):
+        reason = "an input that it depends on is declared as a scalar, which may have any shape"
+    elif actual is None:
+        reason = "its rank is not known"
+    else:
+        reason = f"what is certain is {format_shape(actual)}"
+    others = len(unproved) - 1
+    more = f"; the shapes of {others:,} other values are not proved either" if others > 1 else ""
+    more = "; the shape of another value is not proved either" if others == 1 else more
+    return f"'{value.name}' is declared {format_shape(stated)}, and {reason}{more}"
+
+
+def _is_proved(stated: Shape, facts: Facts, value: ir.Value) -> bool:
+    """Whether a value has the declared rank and sizes in every run; names of sizes say nothing."""
+    actual = facts.shape(value)
+    if actual is None or len(actual) != len(stated) or facts.depends_on_scalar_inputs(value):
+        return False
+    pairs = zip(stated, actual, strict=True)
+    return all(own == size for own, size in pairs if isinstance(own, int))
 
 
 def _wrong_declarations(values: Sequence[ir.Value], facts: Facts) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ from sonnx_ort.evidence.record import (
     rule_and_place,
 )
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.graph import FALSE_CLAIM
 from sonnx_ort.profile.rule import Status
 
 
@@ -35,6 +36,7 @@ class Fulfilment(enum.StrEnum):
     PROVED = "proved"
     IN_RUN = "checked in each run"
     AT_START = "checked at the start"
+    NOT_DECLARED = "not declared"
     LEFT = "left to runs"
     NOT_ENFORCED = "not enforced"
     WAIVED = "waived"
@@ -47,12 +49,21 @@ class Fulfilment(enum.StrEnum):
         return _REASONING[self]
 
 
-_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Fulfilment.FIXED})
+_MET = frozenset(
+    {
+        *(Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Fulfilment.NOT_DECLARED),
+        Fulfilment.FIXED,
+    }
+)
 
 _REASONING = {
     Fulfilment.PROVED: "It holds in every run; the evidence says why.",
     Fulfilment.IN_RUN: "The rewritten model checks it in each run, and a violation fails the run.",
     Fulfilment.AT_START: "ONNX Runtime starts no session if these types differ.",
+    Fulfilment.NOT_DECLARED: (
+        "The rewritten model does not have the declarations that are not proved, but for those of "
+        "outputs that no node reads."
+    ),
     Fulfilment.LEFT: "Only a run can decide it, and the record has no rewritten model that does.",
     Fulfilment.NOT_ENFORCED: "It was not selected to be enforced, and nothing enforces it.",
     Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver accepts that.",
@@ -61,11 +72,14 @@ _REASONING = {
 }
 
 
-def fulfilment(obligation: Document, *, checked: bool, fixed: bool = False) -> Fulfilment:
+def fulfilment(
+    obligation: Document, *, checked: bool, fixed: bool = False, rewritten: bool = True
+) -> Fulfilment:
     """Determine how an obligation is met.
 
     `checked` says whether each run of the rewritten model checks it, by the analysis of that model;
-    `fixed` whether a change of `conform` fixed it before.
+    `fixed` whether a change of `conform` fixed it before; `rewritten` whether there is a rewritten
+    model.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):
@@ -77,10 +91,18 @@ def fulfilment(obligation: Document, *, checked: bool, fixed: bool = False) -> F
             return Fulfilment.FIXED if fixed else Fulfilment.MISSED
         case Status.RUNTIME if not obligation["enforced"]:
             return Fulfilment.NOT_ENFORCED
-        case Status.RUNTIME if not RULES[str(obligation["rule"])].in_run:
-            return Fulfilment.AT_START
         case Status.RUNTIME:
-            return Fulfilment.IN_RUN if checked else Fulfilment.LEFT
+            return _undecided(obligation, checked=checked, rewritten=rewritten)
+
+
+def _undecided(obligation: Document, *, checked: bool, rewritten: bool) -> Fulfilment:
+    """How an obligation is met that is not decided before a run."""
+    rule = RULES[str(obligation["rule"])]
+    if rule.id == FALSE_CLAIM.id:
+        return Fulfilment.NOT_DECLARED if rewritten else Fulfilment.LEFT
+    if not rule.in_run:
+        return Fulfilment.AT_START
+    return Fulfilment.IN_RUN if checked else Fulfilment.LEFT
 
 
 def fulfilments(record: Record) -> list[Fulfilment]:
@@ -88,7 +110,12 @@ def fulfilments(record: Record) -> list[Fulfilment]:
     checked = record.checked_in_runs()
     fixed = {place for mending in record.mendings for place in mending.places()}
     return [
-        fulfilment(o, checked=rule_and_place(o) in checked, fixed=rule_and_place(o) in fixed)
+        fulfilment(
+            o,
+            checked=rule_and_place(o) in checked,
+            fixed=rule_and_place(o) in fixed,
+            rewritten=record.rewritten is not None,
+        )
         for o in record.original.obligations
     ]
 

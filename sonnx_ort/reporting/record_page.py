@@ -22,6 +22,7 @@ _STATES: Mapping[Fulfilment, NodeState] = {
     Fulfilment.FIXED: NodeState.RUNTIME,
     Fulfilment.IN_RUN: NodeState.RUNTIME,
     Fulfilment.AT_START: NodeState.RUNTIME,
+    Fulfilment.NOT_DECLARED: NodeState.RUNTIME,
     Fulfilment.PROVED: NodeState.PROVED,
 }
 """How each way in which an obligation is met is shown, worst first."""

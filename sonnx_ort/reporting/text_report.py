@@ -36,6 +36,7 @@ from sonnx_ort.reporting.verdict import (
     fixed_by_conform,
     mark_of,
     new_violations,
+    unproved_declarations,
     verdict,
 )
 
@@ -70,6 +71,7 @@ def overview(
         *(_paragraph(cause, Colour.OPEN, paint, shown) for cause in causes(report.waived)),
         _unknown_ranks(report, paint),
         _in_runs(report, paint),
+        _unproved_declarations(report, paint),
         _counts(report),
         [f"next: {next_command(report, name, given)}"],
     ]
@@ -153,13 +155,30 @@ def _unknown_ranks(report: Report, paint: Paint) -> list[str]:
 
 def _in_runs(report: Report, paint: Paint) -> list[str]:
     """The rules that runs decide, with the number of nodes."""
-    counts = Counter(o.rule for o in report.enforced if o.status is Status.RUNTIME)
+    counts = Counter(o.rule for o in _checked_in_runs(report))
     if not counts:
         return []
     total = sum(counts.values())
     return [
         paint(f"checked in each run, {counted(total, 'check')}:", Colour.OPEN),
         *_rules(counts),
+    ]
+
+
+def _unproved_declarations(report: Report, paint: Paint) -> list[str]:
+    """The declared shapes that are not proved, and what ONNX Runtime does with them."""
+    return [
+        line
+        for obligation in unproved_declarations(report)
+        for line in (
+            paint(f"not proved, {obligation.rule.id}:", Colour.OPEN),
+            *wrapped(f"{obligation.evidence}", "  "),
+            *wrapped(
+                "ONNX Runtime takes declared shapes for true; the rewritten model does not have "
+                "them, but for those of outputs that no node reads",
+                "  ",
+            ),
+        )
     ]
 
 
@@ -358,6 +377,7 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
 _VIOLATED = "violated: these fail in every run that reaches the node"
 _WAIVED = "waived: these fail in every run that reaches the node, and a waiver accepts them"
 _IN_RUNS = "checked in each run, by the rewritten model or by ONNX Runtime"
+_NOT_PROVED = "not proved: ONNX Runtime takes what the file declares for true"
 _PROVED = "proved: these hold in every run"
 
 
@@ -375,7 +395,8 @@ def _text(report: Report, paint: Paint) -> str:
             for chosen, title, colour in (
                 (report.violations, _VIOLATED, Colour.VIOLATED),
                 (report.waived, _WAIVED, Colour.OPEN),
-                (_of_status(report, Status.RUNTIME), _IN_RUNS, Colour.OPEN),
+                (_checked_in_runs(report), _IN_RUNS, Colour.OPEN),
+                (unproved_declarations(report), _NOT_PROVED, Colour.OPEN),
                 (_of_status(report, Status.PROVED), _PROVED, Colour.PROVED),
             )
         ),
@@ -395,6 +416,11 @@ def _operands(known: KnownOperands) -> list[str]:
 
 def _of_status(report: Report, status: Status) -> list[Obligation]:
     return [o for o in report.enforced if o.status is status]
+
+
+def _checked_in_runs(report: Report) -> list[Obligation]:
+    unchecked = {id(each) for each in unproved_declarations(report)}
+    return [o for o in _of_status(report, Status.RUNTIME) if id(o) not in unchecked]
 
 
 def _obligations(

@@ -10,6 +10,7 @@ from sonnx_ort.analysis.report import BOUND, Coverage, Extent, Report
 from sonnx_ort.errors import to_html
 from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.profile.catalog import OperatorStanding
+from sonnx_ort.profile.graph import FALSE_CLAIM
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
@@ -110,18 +111,33 @@ def verdict(report: Report) -> Verdict:
         return Verdict(NodeState.VIOLATED, "Violated, and left out", detail)
     if total == 0:
         return Verdict(NodeState.NOT_ASKED_FOR, "Not checked", _absent(report))
+    in_runs = runtime - len(unproved_declarations(report))
     if runtime == 0:
         word, proved = "Kept", "proved for every run"
     else:
-        word = f"Kept, with {counted(runtime, 'check')} in each run"
-        proved = (
-            f"{report.counts['proved']:,} of them proved for every run. The rewritten model checks "
-            f"the other {runtime:,} in each run, and fails with an error if one is violated"
+        word = f"Kept, with {counted(in_runs, 'check')} in each run" if in_runs else "Kept"
+        word += "" if in_runs else " once rewritten"
+        proved = f"{report.counts['proved']:,} of them proved for every run"
+    if in_runs:
+        proved += (
+            f". The rewritten model checks {'the other ' if in_runs == runtime else ''}{in_runs:,} "
+            "in each run, and fails with an error if one is violated"
         )
+    if in_runs < runtime:
+        proved += ". The rewritten model declares no shapes of inner values that are not proved"
     state = NodeState.RUNTIME if runtime else NodeState.PROVED
     found = f"{_keeping(report)}{counted(total, 'check')}{_rewritten(report)}, {proved}."
     sentences = [found, *([bound(report)] if report.whole else _passed_over(report))]
     return Verdict(state, word, " ".join(sentences))
+
+
+def unproved_declarations(report: Report) -> list[Obligation]:
+    """What no run checks: declared shapes that are not proved."""
+    return [
+        each
+        for each in report.enforced
+        if each.rule is FALSE_CLAIM and each.status is Status.RUNTIME
+    ]
 
 
 def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:

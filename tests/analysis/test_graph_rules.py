@@ -191,6 +191,77 @@ def test_edge_is_mended_by_what_it_lacks(graph: str, remedies: list[str]) -> Non
     assert [o.hint for o in report.violations if o.rule.id == "Graph.edges"] == remedies
 
 
+CLAIMS = {
+    "size of an input's name": (
+        "(float[n] x) => (float[n] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
+        "'a' is declared (3,), and what is certain is (n,)",
+    ),
+    "size of an output": (
+        "(float[n] x) => (float[3] y) { y = Abs(x) }",
+        "'y' is declared (3,), and what is certain is (n,)",
+    ),
+    "rank that is not known": (
+        "(float[n] x, int64[k] s) => (float[] y) <float[p] a> { a = Reshape(x, s) y = Abs(a) }",
+        "'a' is declared (p,), and its rank is not known",
+    ),
+    "shape behind a scalar": (
+        "(float x) => (float y) <float a> { a = Neg(x) y = Abs(a) }",
+        (
+            "'a' is declared (), and an input that it depends on is declared as a scalar, which "
+            "may have any shape; the shape of another value is not proved either"
+        ),
+    ),
+    "several values": (
+        (
+            "(float[n] x) => (float[2] y) <float[2] a, float[2] b>"
+            " { a = Neg(x) b = Abs(a) y = Neg(b) }"
+        ),
+        (
+            "'a' is declared (2,), and what is certain is (n,); the shapes of 2 other values are "
+            "not proved either"
+        ),
+    ),
+    "value of a body": (
+        (
+            "(float[n] x, bool[1] c) => (float[n] y) { y = If(c) <"
+            "then_branch = t () => (float[3] p) { p = Neg(x) },"
+            " else_branch = e () => (float[n] q) { q = Abs(x) }> }"
+        ),
+        "'p' is declared (3,), and what is certain is (n,)",
+    ),
+    "state of a Loop": (
+        (
+            "(int64[1] k, bool[1] c, float[n] x) => (float[n] y) { y = Loop<body = b "
+            "(int64 i, bool g, float[3] s) => (bool h, float[n] t) { h = Identity(g) t = Neg(s) }>"
+            "(k, c, x) }"
+        ),
+        "'s' is declared (3,), and what is certain is (n,)",
+    ),
+}
+"""A graph that declares more than is certain, and what a report says of it."""
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+def test_declared_shape_that_is_not_certain_is_not_proved(case: str) -> None:
+    graph, evidence = CLAIMS[case]
+    (found,) = (o for o in graph_obligations(parse(graph)) if o.rule.id == "Graph.false_claim")
+    assert (found.status, found.evidence) == (Status.RUNTIME, evidence)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[n] x) => (float[m] y) <float[k] a> { a = Neg(x) y = Abs(a) }",
+        "(float[2, n] x) => (float[2, m] y) <float[2, k] a> { a = Neg(x) y = Abs(a) }",
+        "(float[n] x) => (float[m] y) <float[1] a = {1}> { y = Mul(x, a) }",
+    ],
+    ids=["names alone", "a size that is certain", "an initializer"],
+)
+def test_declared_shape_that_is_certain_is_proved(graph: str) -> None:
+    (found,) = (o for o in graph_obligations(parse(graph)) if o.rule.id == "Graph.false_claim")
+    assert found.status is Status.PROVED
+
+
 def test_node_of_a_function_has_its_standing_too() -> None:
     made = parse("(float[2] x) => (float[2] y) { [call] y = local.f(x) }", domains={"local": 1})
     function = onnx.parser.parse_function(

@@ -188,6 +188,29 @@ def test_check_alone_leaves_to_runs_what_nothing_decides(source):
     assert entry["conformance"] == {"score": 0.0, "rationale": "1 left to runs"}
 
 
+@pytest.mark.parametrize(
+    ("make", "conformance"),
+    [
+        (recorded, {"score": 1.0, "rationale": "1 not declared"}),
+        (checked, {"score": 0.0, "rationale": "1 left to runs"}),
+    ],
+    ids=["rewritten", "checked"],
+)
+def test_declared_shape_that_is_not_proved_is_met_where_a_rewritten_model_lacks_it(
+    tmp_path, make, conformance
+):
+    source = tmp_path / "model.onnx"
+    graph = "(float[n] x) => (float[n] y) <float[3] a> { a = Neg(x) y = Abs(a) }"
+    onnx.save(parse(graph), source)
+    declared = make(source, operators="profile")["declarations"]
+    (entry,) = [
+        e
+        for e in declared["attestations"][0]["map"]
+        if e["requirement"] == "rule:Graph.false_claim"
+    ]
+    assert entry["conformance"] == conformance
+
+
 @pytest.mark.parametrize("made", ["checked", "rewritten"])
 def test_waived_violation_is_a_counter_claim_with_its_waiver(violated, made):
     waivers = violated.with_name("waivers.toml")

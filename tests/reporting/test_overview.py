@@ -80,6 +80,22 @@ def test_rules_that_runs_decide_are_a_table() -> None:
     ]
 
 
+def test_declared_shapes_that_are_not_proved_are_told_apart() -> None:
+    text = "(float[n] x) => (float[n] y) <float[3] a> { a = Neg(x) y = Abs(a) }"
+    lines = overview(sonnx_ort.check(parse(text)), "m.onnx").splitlines()
+    start = lines.index("not proved, Graph.false_claim:")
+    assert lines[start + 1 : start + 5] == [
+        "  'a' is declared (3,), and what is certain is (n,)",
+        (
+            "  ONNX Runtime takes declared shapes for true; the rewritten model does not have "
+            "them, but for those"
+        ),
+        "    of outputs that no node reads",
+        "",
+    ]
+    assert not [line for line in lines if line.startswith("checked in each run")]
+
+
 def test_sentence_of_a_rule_is_cut_to_the_width() -> None:
     text = "(float[n,m] x, int64[k] s, int64[l] e) => (float[?,?] z) { z = Slice(x, s, e) }"
     lines = overview(sonnx_ort.check(parse(text), operators="Slice"), "m.onnx").splitlines()

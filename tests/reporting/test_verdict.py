@@ -107,3 +107,31 @@ def test_rules_that_are_left_out_are_told_below_the_verdict() -> None:
     told = "  left out: 1 rule with 0 proved, 0 runtime, 1 violated, 0 findings"
     assert told in overview(report, "m.onnx").splitlines()
     assert "left out" not in overview(whole, "m.onnx")
+
+
+DECLARES_NO_MORE = "The rewritten model declares no shapes of inner values that are not proved."
+
+
+@pytest.mark.parametrize(
+    ("graph", "word", "detail"),
+    [
+        (
+            "(int32[n] x, int32[n] w) => (int32[n] z) <int32[3] a> { a = Neg(x) z = Div(a, w) }",
+            "Kept, with 3 checks in each run",
+            "The rewritten model checks 3 in each run, and fails with an error if one is violated. "
+            + DECLARES_NO_MORE,
+        ),
+        (
+            "(float[n] x) => (float[n] z) <float[3] a> { a = Neg(x) z = Abs(a) }",
+            "Kept once rewritten",
+            f"proved for every run. {DECLARES_NO_MORE}",
+        ),
+    ],
+    ids=["beside checks", "alone"],
+)
+def test_declared_shapes_that_are_not_proved_are_no_checks(
+    graph: str, word: str, detail: str
+) -> None:
+    found = verdict(sonnx_ort.check(parse(graph), operators="Div,Graph"))
+    assert (found.word, found.state) == (word, NodeState.RUNTIME)
+    assert detail in found.detail

@@ -150,6 +150,23 @@ def test_wrong_value_info_does_not_stop_a_run():
     assert run(lying).tolist() == [0, 0, 0]
 
 
+def test_result_follows_from_a_wrong_value_info() -> None:
+    """Once it does not, a declared shape that is not proved needs no mention."""
+    lying = parse("""(float[n, m] x) => (float[?, ?] r) <float[3, 4] a> {
+        a = Neg(x)
+        s = Shape(a)
+        z = ConstantOfShape(s)
+        r = Add(x, z)
+    }""")
+    shapes = {
+        level: ort.InferenceSession(lying.SerializeToString(), on_one_thread(level))
+        .run(["r"], {"x": np.ones((1, 1), np.float32)})[0]
+        .shape
+        for level in LEVELS
+    }
+    assert shapes == {"none": (1, 1)} | dict.fromkeys(("basic", "extended", "all"), (3, 4))
+
+
 def shape_of(node: str, declared: str, *feeds: np.ndarray) -> tuple[int, ...]:
     """The shape of the result of a node that reads x0, x1 and so on."""
     given = {f"x{k}": array for k, array in enumerate(feeds)}

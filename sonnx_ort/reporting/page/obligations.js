@@ -2,7 +2,9 @@
 // The list of a check: obligations by their cause.
 
 const report = data("report");
-const { groups, hints, advised, words: WORDS } = data("view");
+const { groups, hints, advised, words: WORDS, unproved } = data("view");
+
+const wordOf = ({ status, rule }) => (status === "runtime" && rule in unproved ? unproved[rule] : WORDS[status]);
 const NODES_SHOWN = 3;
 const MARKS = { false: "[*]", true: "[~]" };
 const conform = (obligation) => `${MARKS[obligation.rounding]} sonnx-ort conform${obligation.rounding ? " --rounding" : ""}`;
@@ -109,7 +111,7 @@ function waived(waiver) {
 }
 
 function statusCell(obligation, ...more) {
-  const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
+  const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), wordOf(obligation)));
   status.append(make("code", {}, obligation.rule));
   if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${conform(obligation)} fixes it` }, MARKS[obligation.rounding]));
   if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not enforced"));
@@ -189,7 +191,7 @@ function ruleOnPaper(indices) {
   const rule = report.rules[first.rule];
   const count = indices.length === 1 ? "1 check" : `${indices.length} checks`;
   const remark = make("span", { className: "remark" }, `${count}${first.enforced ? "" : ", not enforced"}`);
-  const head = make("h3", { className: `status ${first.status}` }, sign(first.status), `${WORDS[first.status]}: ${first.rule}`, remark);
+  const head = make("h3", { className: `status ${first.status}` }, sign(first.status), `${wordOf(first)}: ${first.rule}`, remark);
   const parts = [head, make("p", { className: "remark" }, ...prose(rule.sentence), ` (${sourceOf(rule)})`)];
   // What is the same at all places is told once.
   const remedies = new Map(indices.map((index) => [index, remediesOnPaper(index)]));
