@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, chain
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sonnx_ort.meaning.balls import Interval, ball_of, ball_type, ends, precisel
 from sonnx_ort.meaning.comparison import largest, less
 from sonnx_ort.meaning.elementwise import ULPS_OF_EXP
 from sonnx_ort.meaning.functions import exponential
+from sonnx_ort.meaning.lines import Lines, of_arrays
 from sonnx_ort.meaning.node import BallNode, Node, mapped
 from sonnx_ort.meaning.numbers import (
     NAN,
@@ -49,6 +51,13 @@ if TYPE_CHECKING:
 _BOUND = "the algorithm of the draft with an exponential off by 2 ulps (ours)"
 
 
+_OF_ONE_AXIS = 13
+"""The version since which a Softmax is along one axis."""
+
+_PER_EXPONENTIAL = 16
+"""How many products take as long as an exponential."""
+
+
 def softmax(node: Node) -> tuple[Elements, ...]:
     """Softmax: the exponential of each element by the sum of those along an axis.
 
@@ -59,15 +68,36 @@ def softmax(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: There is no such axis.
     """
     x = node.exact()
-    flattened = node.version < 13
-    axis = node.axis(1 if flattened else -1)
-    lines = x if flattened else np.moveaxis(x, axis, -1)
-    length = int(np.prod(x.shape[axis:])) if flattened else x.shape[axis]
-    flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)
+    axis, lines = _along_axis(node, x)
+    flat = lines.reshape(-1, lines.shape[-1]) if lines.shape[-1] else lines.reshape(0, 1)
     with precisely():
         made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
-    elements = made if flattened else np.moveaxis(made, -1, axis)
+    elements = np.moveaxis(made, -1, axis).reshape(x.shape)
     return (Elements(elements, node.element_type(), _BOUND),)
+
+
+def _along_axis(node: Node, x: Array) -> tuple[int, Array]:
+    """The axis of a Softmax, and its first operand with this axis as the last one.
+
+    Before version 13 the last axis has all that were from it on.
+    """
+    if node.version < _OF_ONE_AXIS:
+        axis = node.axis(1)
+        return axis, x.reshape(*x.shape[:axis], prod(x.shape[axis:]))
+    axis = node.axis(-1)
+    return axis, np.moveaxis(x, axis, -1)
+
+
+def lines_of_softmax(node: Node, operands: Sequence[Array | None]) -> Lines | None:
+    """Lines along the axis, all elements of which are computed together."""
+    (x,) = of_arrays(operands[:1])
+    if x.size == 0:
+        return None
+    axis, lines = _along_axis(node, x)
+    gone = range(axis, x.ndim if node.version < _OF_ONE_AXIS else axis + 1)
+    each = np.broadcast_to(np.expand_dims(lines, tuple(gone)), (*x.shape, lines.shape[-1]))
+    reads = _PER_EXPONENTIAL * lines.shape[-1]
+    return Lines(x.shape, [each[..., np.newaxis, :]], {"axis": 1}, (1, -1), reads, has_lines=True)
 
 
 def _shares(node: Node, line: Sequence[Any]) -> Iterable[Any]:

@@ -40,11 +40,11 @@ from sonnx_ort.meaning import (
     windows,
 )
 from sonnx_ort.meaning.balls import NotFollowedError, ends, precisely
+from sonnx_ort.meaning.lines import broadcast_lines, first_lines
 from sonnx_ort.meaning.node import (
     ELEMENT_TYPES,
     BallNode,
     Node,
-    Operation,
     are_balls,
     balls,
     is_float,
@@ -54,6 +54,7 @@ from sonnx_ort.meaning.node import (
     size_of_result,
 )
 from sonnx_ort.meaning.numbers import FLOAT_FORMATS, TYPES, Array, BinaryFormat, Operands
+from sonnx_ort.meaning.operation import Compute, Operation
 from sonnx_ort.meaning.origins import PARTS, measured
 from sonnx_ort.meaning.results import (
     Elements,
@@ -71,11 +72,23 @@ from sonnx_ort.profile.options import Edition
 
 
 def _elementwise(operator: str, since: int | None = 7) -> Operation:
-    return Operation(elementwise.elementwise(operator), size_of_result, since)
+    return Operation(
+        elementwise.elementwise(operator), size_of_result, since, lines=broadcast_lines
+    )
 
 
 def _reduction(compute: windows.Reduce, since: int) -> Operation:
-    return Operation(windows.reduction(compute, since), size_of_first, exact=True)
+    lines = windows.lines_of_reduction(since)
+    return Operation(windows.reduction(compute, since), size_of_first, exact=True, lines=lines)
+
+
+def _convolution(compute: Compute, since: int) -> Operation:
+    count, lines = products.multiplications_of_windows, products.lines_of_convolution
+    return Operation(compute, count, since, lines=lines)
+
+
+def _quantization(compute: Compute) -> Operation:
+    return Operation(compute, size_of_first, 10, lines=quantization.lines_of_quantization)
 
 
 _moving = partial(Operation, moves=True, exact=True)
@@ -84,38 +97,57 @@ _of_onnx = partial(Operation, of_onnx=True)
 OPERATIONS: Mapping[str, Operation] = {
     **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
     **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
-    **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Floor")},
-    "ArgMax": Operation(searches.arg_max, since=1),
+    **{name: _elementwise(name, None) for name in ("Ceil", "Floor")},
+    "ArgMax": Operation(searches.arg_max, since=1, lines=searches.lines_of_search),
     "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
-    "BatchNormalization": Operation(normalization.batch_normalization, size_of_first, 7),
+    "BatchNormalization": Operation(
+        normalization.batch_normalization,
+        size_of_first,
+        7,
+        lines=normalization.lines_of_normalization,
+    ),
     "Cast": Operation(casts.cast, size_of_first, 7, exact=True),
-    "Clip": Operation(activations.clip, size_of_first, 6),
+    "Clip": Operation(activations.clip, size_of_first, 6, lines=first_lines),
     "Concat": _moving(layout.concat, since=1),
     "Constant": _moving(layout.constant, since=1),
     "ConstantOfShape": _moving(layout.constant_of_shape, lambda node: prod(node.known(0).tolist())),
-    "Conv": Operation(products.convolve, products.multiplications_of_windows, 1),
-    "ConvInteger": Operation(products.convolve_integers, products.multiplications_of_windows, 10),
+    "Conv": _convolution(products.convolve, 1),
+    "ConvInteger": _convolution(products.convolve_integers, 10),
     "ConvTranspose": Operation(transposed.convolve_back, transposed.multiplications),
-    "DequantizeLinear": Operation(quantization.dequantize_linear, size_of_first, 10),
+    "Cos": Operation(elementwise.elementwise("Cos"), size_of_result),
+    "DequantizeLinear": _quantization(quantization.dequantize_linear),
     "Dropout": _moving(layout.dropout),
-    "Erf": _of_onnx(elementwise.elementwise("Erf"), size_of_first),
+    "Erf": _of_onnx(elementwise.elementwise("Erf"), size_of_first, lines=broadcast_lines),
     "Expand": _moving(reshaping.expand, lambda node: prod(reshaping.expanded_shape(node))),
     "Flatten": _moving(reshaping.flatten, since=1),
     "GRU": _of_onnx(recurrent.gru, recurrent.multiplications),
     "Gather": _moving(layout.gather, layout.gathered_size),
-    "Gelu": Operation(activations.gelu, size_of_first),
-    "Gemm": Operation(products.gemm, products.multiplications_of_matrices, 7),
-    "GlobalAveragePool": Operation(windows.global_average, size_of_first),
-    "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
-    "HardSwish": _of_onnx(activations.hard_swish, size_of_first),
+    "Gelu": Operation(activations.gelu, size_of_first, lines=broadcast_lines),
+    "Gemm": Operation(
+        products.gemm,
+        products.multiplications_of_matrices,
+        7,
+        lines=products.lines_of_matrices,
+    ),
+    "GlobalAveragePool": Operation(
+        windows.global_average, size_of_first, lines=windows.lines_of_channels
+    ),
+    "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first, lines=broadcast_lines),
+    "HardSwish": _of_onnx(activations.hard_swish, size_of_first, lines=broadcast_lines),
     "Identity": _moving(layout.identity),
     "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
     "LayerNormalization": Operation(normalization.layer_normalization, size_of_first),
-    "MatMul": Operation(products.mat_mul, products.multiplications_of_stacks, 1),
-    "MaxPool": Operation(windows.max_pool, windows.elements_of_windows, 1),
-    "Not": Operation(lambda node: (~node.known(0),), size_of_first, exact=True),
+    "MatMul": Operation(
+        products.mat_mul, products.multiplications_of_stacks, 1, lines=products.lines_of_stacks
+    ),
+    "MaxPool": Operation(
+        windows.max_pool, windows.elements_of_windows, 1, lines=windows.lines_of_windows
+    ),
+    "Not": Operation(
+        lambda node: (~node.known(0),), size_of_first, exact=True, lines=broadcast_lines
+    ),
     "Pad": _moving(layout.pad, layout.padded_size),
-    "QuantizeLinear": Operation(quantization.quantize_linear, size_of_first, 10),
+    "QuantizeLinear": _quantization(quantization.quantize_linear),
     "Range": Operation(ranges.range_of, ranges.count_of_range, 11),
     "ReduceMax": _reduction(windows.top, 18),
     "ReduceMean": _reduction(windows.mean, 18),
@@ -130,17 +162,16 @@ OPERATIONS: Mapping[str, Operation] = {
     "Shape": _moving(reshaping.shape, lambda _: 0, 1),
     "Sin": _elementwise("Sin"),
     "Slice": _moving(layout.cut, since=1),
-    "Softmax": Operation(activations.softmax, size_of_first, 1),
-    "Softplus": _of_onnx(elementwise.elementwise("Softplus"), size_of_first),
+    "Softmax": Operation(activations.softmax, size_of_first, 1, lines=activations.lines_of_softmax),
+    "Softplus": _of_onnx(elementwise.elementwise("Softplus"), size_of_first, lines=broadcast_lines),
     "Split": _moving(layout.split),
     "Squeeze": _moving(layout.squeeze, since=1),
     "Tile": _moving(layout.tile, layout.tiled_size),
     "Transpose": _moving(layout.transpose),
     "Unsqueeze": _moving(layout.unsqueeze, since=1),
-    "Where": _moving(elementwise.elementwise("Where"), size_of_result, 7),
+    "Where": _moving(elementwise.elementwise("Where"), size_of_result, 7, lines=broadcast_lines),
 }
-
-"""What computes each operator."""
+"""What each operator means."""
 
 COMPUTED = frozenset(name for name, each in OPERATIONS.items() if each.since is not None)
 """The operators that have a meaning by a document of SONNX."""

@@ -5,24 +5,28 @@ of a large node. For most operators an element of a result depends on few elemen
 on those at the same index, a row and a column, a window, or a line along an axis. Each excerpt is a
 node of its own, which `meaning` computes.
 
+What an element reads is not told here. The meaning of an operator says it of the numbers of the
+elements, by its `lines`.
+
 Operators that only move elements are not cut: they are compared as a whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from sonnx_ort.meaning.elementwise import OPERATORS as ELEMENTWISE
+from sonnx_ort.meaning.documented import OPERATIONS
+from sonnx_ort.meaning.lines import PADDING, Numbers, broadcast_lines, numbers, of_arrays
 from sonnx_ort.meaning.node import Node
 from sonnx_ort.meaning.numbers import NO_ATTRIBUTES, Array, Indices, Operands
 from sonnx_ort.meaning.resizing import PART, interpolates, resized_shape, window_of
 from sonnx_ort.meaning.results import NotDefinedError
 from sonnx_ort.meaning.scattering import reduces, updated_places
 from sonnx_ort.meaning.transposed import products_of, spread_of
-from sonnx_ort.meaning.windows import patches, windows_of
 
 Choose = Callable[[Array, int], Indices]
 """Chooses elements of a result, as flat indices; the number is how many operands each reads."""
@@ -63,22 +67,41 @@ Cut = Callable[[Node, Results, Choose], Iterator[Excerpt]]
 def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Cut a node into excerpts of some elements of its results.
 
-    The operator is one of `meaning.FOLLOWED`. The shapes of operands and of the results of the run
-    have to fit each other, as in a run that was possible.
+    The operator is one of `documented.FOLLOWED`. The shapes of operands and of the results of the
+    run have to fit each other, as in a run that was possible.
 
     Raises:
         ValueError: The node cannot be cut.
     """
     try:
-        yield from _CUTS.get(operator, _not_cut)(node, found, choose)
+        yield from _CUTS.get(operator, partial(_along_lines, operator))(node, found, choose)
     except NotDefinedError as error:
         raise ValueError(str(error)) from error
+
+
+def _along_lines(operator: str, node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements that the lines of an operator give; the node itself if it has none."""
+    make = OPERATIONS[operator].lines
+    lines = make and make(node, [None if x is None else numbers(x) for x in node.operands])
+    if lines is None:
+        yield from _not_cut(node, found, choose)
+        return
+    result = _first(found, *lines.shape)
+    chosen = choose(result, lines.reads)
+    seen: set[bytes] = set()
+    for places in [chosen] if lines.together else chosen:
+        attributes, reads = lines.at(places)
+        given = of_arrays(reads[:1])[0] if lines.has_lines else places
+        # Of two elements on one line the second one was given with the first.
+        if given.tobytes() not in seen:
+            seen.add(given.tobytes())
+            yield _excerpt(node, result, given, reads, attributes, lines.part)
 
 
 def _not_cut(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
     """The node itself."""
     places = tuple(None if each is None else np.arange(each.size) for each in found)
-    reads = tuple(None if each is None else _indices(each) for each in node.operands)
+    reads = tuple(None if each is None else numbers(each) for each in node.operands)
     yield Excerpt(node.attributes, node.operands, tuple(found), places, reads)
 
 
@@ -94,30 +117,16 @@ def _first(found: Results, *shape: int) -> Array:
 def _excerpt(  # noqa: PLR0913, PLR0917 - what an excerpt has
     node: Node,
     result: Array,
-    places: Any,
-    reads: Sequence[Indices | None],
-    attributes: Mapping[str, Any] = NO_ATTRIBUTES,
-    shape: Sequence[int] | None = None,
+    places: Indices,
+    reads: Numbers,
+    attributes: Mapping[str, Any],
+    shape: Sequence[int],
 ) -> Excerpt:
-    """The excerpt that reads elements of the operands; of one element with its rank if omitted."""
+    """The excerpt that reads elements of the operands; its result has a shape."""
     pairs = zip(node.operands, reads, strict=False)
     operands = [x if x is None or read is None else _elements_at(x, read) for x, read in pairs]
-    found = result.ravel()[places].reshape([1] * result.ndim if shape is None else shape)
+    found = result.ravel()[places].reshape(shape)
     return Excerpt(attributes, operands, (found,), (places.ravel(),), tuple(reads))
-
-
-def _elements(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of an element-wise operator, whose operands are broadcast to the result."""
-    result = _first(found, *np.broadcast_shapes(*(each.shape for each in node.given())))
-    chosen = choose(result, 1)
-    shapes = [None if each is None else each.shape for each in node.operands]
-    reads = [None if s is None else _broadcast_places(s, result.shape, chosen) for s in shapes]
-    yield _excerpt(node, result, chosen, reads, node.attributes, (-1,))
-
-
-def _indices(operand: Array) -> Indices:
-    """The flat index of each element, in the shape of the operand."""
-    return np.arange(operand.size).reshape(operand.shape)
 
 
 def _elements_at(operand: Array, places: Indices) -> Array:
@@ -125,128 +134,34 @@ def _elements_at(operand: Array, places: Indices) -> Array:
     if operand.size == 0:
         return np.zeros(places.shape, operand.dtype)
     elements: Array = operand.ravel()[places]
-    elements[places < 0] = 0
+    elements[places == PADDING] = 0
     return elements
 
 
-def _broadcast_places(shape: Sequence[int], common: Sequence[int], chosen: Indices) -> Indices:
-    """The flat indices in an operand of the elements that are broadcast to chosen elements."""
-    indices = np.unravel_index(chosen, tuple(common)) if common else ()
-    own = indices[len(common) - len(shape) :]
-    places = np.zeros(chosen.shape, np.int64)
-    for index, size in zip(own, shape, strict=True):
-        places = places * size + (index if size > 1 else 0)
-    return places
-
-
-def _of_one_operand(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of an operator whose other operands apply to all elements of the first."""
-    result = _first(found, *node.operand(0).shape)
-    chosen = choose(result, 1)
-    reads = [chosen, *(None for _ in node.operands[1:])]
-    yield _excerpt(node, result, chosen, reads, node.attributes, (-1,))
-
-
-def _quantized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements with a scale and a zero point, one for all or one for each index of an axis."""
-    x, scales = node.operand(0), node.operand(1)
-    if scales.ndim > 1:
-        yield from _not_cut(node, found, choose)
-        return
-    result = _first(found, *x.shape)
-    chosen = choose(result, 1)
-    along = None
-    if scales.ndim == 1 and (x.ndim > 1 or scales.size > 1):
-        along = np.unravel_index(chosen, x.shape)[node.integer("axis", 1) % x.ndim]
-    reads = [chosen, *(None if each is None else along for each in node.operands[1:])]
-    yield _excerpt(node, result, chosen, reads, {**node.attributes, "axis": 0}, (-1,))
-
-
-def _normalized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a BatchNormalization, each as the only one of its channel."""
-    x = node.operand(0)
-    result = _first(found, *x.shape)
-    chosen = choose(result, 1)
-    channels = np.unravel_index(chosen, x.shape)[1] if x.ndim > 1 else np.zeros_like(chosen)
-    reads = [chosen[None], *[channels] * 4]
-    yield _excerpt(node, result, chosen, reads, node.attributes, (1, -1))
-
-
-def _products(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a MatMul, each a row by a column."""
-    a, b = node.operand(0), node.operand(1)
-    rows, columns = (_indices(each) for each in (a, b))
-    rows = rows if a.ndim > 1 else rows[None]
-    columns = columns if b.ndim > 1 else columns[:, None]
-    batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
-    whole = (*batch, rows.shape[-2], columns.shape[-1])
-    result = _first(found, *batch, *a.shape[-2:-1], *b.shape[-1:] * (b.ndim > 1))
-    for place in choose(result, 2 * rows.shape[-1]):
-        *outer, row, column = np.unravel_index(place, whole)
-        one, other = (_of_batch(each, outer) for each in (rows, columns))
-        reads = one[row : row + 1], other[:, column : column + 1]
-        yield _excerpt(node, result, place, reads, shape=(1, 1))
-
-
-def _of_batch(stack: Array, outer: Sequence[Any]) -> Array:
-    """The matrix of a stack at an index of the common batch axes, to which it is broadcast."""
-    axes = stack.ndim - 2
-    index = outer[len(outer) - axes :] if axes else []
-    places = (i if size > 1 else 0 for i, size in zip(index, stack.shape[:-2], strict=True))
-    return np.asarray(stack[tuple(places)])
-
-
-def _gemm(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a Gemm, each a row by a column, and an element of C."""
-    a, b = _indices(node.operand(0)), _indices(node.operand(1))
-    a = a.T if node.integer("transA", 0) else a
-    b = b.T if node.integer("transB", 0) else b
-    c = node.optional(2)
-    result = _first(found, a.shape[0], b.shape[1])
-    attributes = {k: v for k, v in node.attributes.items() if k in ("alpha", "beta")}
-    for place in choose(result, 2 * a.shape[1] + 1):
-        row, column = np.unravel_index(place, result.shape)
-        reads = [a[row : row + 1], b[:, column : column + 1]]
-        if c is not None:
-            reads.append(_broadcast_places(c.shape, result.shape, place.reshape(1, 1)))
-        yield _excerpt(node, result, place, reads, attributes)
-
-
-def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a Conv or ConvInteger, each a window without padding by one kernel."""
-    x, w = node.operand(0), node.operand(1)
-    inputs, windows = w.shape[1], windows_of(node, w.shape[2:])
-    result = _first(found, x.shape[0], w.shape[0], *windows.counts)
-    outputs = w.shape[0] // node.integer("group", 1)
-    indices, kernels = _indices(x), _indices(w)
-    for place in choose(result, 2 * prod(w.shape[1:])):
-        batch, output, *window = (int(i) for i in np.unravel_index(place, result.shape))
-        first = output // outputs * inputs
-        # Padding is 0, also in a ConvInteger, before the zero point is subtracted.
-        channels = indices[batch, first : first + inputs]
-        patch = patches(channels, windows.places([window]), -1).reshape(1, *w.shape[1:])
-        reads: list[Indices | None] = [patch, kernels[output : output + 1]]
-        for each in node.operands[2:]:
-            own = each is not None and each.ndim == 1 and each.size == w.shape[0]
-            reads.append(np.array([output]) if own else None)
-        yield _excerpt(node, result, place, reads)
-
-
 def _convolved_back(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a ConvTranspose, each a row of elements by a column of weights."""
-    x, w, spread = node.operand(0), node.operand(1), spread_of(node)
-    outputs = w.shape[1] * node.integer("group", 1)
-    result = _first(found, x.shape[0], outputs, *spread.counts)
+    """Elements of a ConvTranspose, each a row of elements by a column of weights.
+
+    Lines of windows with gaps would be as large as the strides make them, so each is asked for.
+    """
+    spread, weights = spread_of(node), node.operand(1).shape
+    result = _first(
+        found, node.operand(0).shape[0], weights[1] * node.integer("group", 1), *spread.counts
+    )
+    operands = [numbers(each) for each in node.given()]
     ones = [1] * len(spread.kernel)
-    for place in choose(result, 2 * x.shape[1] * prod(spread.kernel)):
+    for place in choose(result, 2 * weights[0] * prod(spread.kernel)):
         index = np.unravel_index(place, result.shape)
-        elements, weights = products_of(node, spread, index)
-        reads = [elements.reshape(1, -1, *ones), weights.reshape(-1, 1, *ones), index[1].reshape(1)]
-        yield _excerpt(node, result, place, reads[: len(node.operands)])
+        row, column = products_of(node, spread, operands[:2], index)
+        reads = [row.reshape(1, -1, *ones), column.reshape(-1, 1, *ones), index[1].reshape(1)]
+        single = [1] * result.ndim
+        yield _excerpt(node, result, place, reads[: len(node.operands)], NO_ATTRIBUTES, single)
 
 
 def _resized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a Resize, each made of a window; one that only moves elements is not cut."""
+    """Elements of a Resize, each made of a window; one that only moves elements is not cut.
+
+    A window has no size of its own, and what it weighs depends on its place.
+    """
     if not interpolates(node.attributes):
         yield from _not_cut(node, found, choose)
         return
@@ -254,11 +169,15 @@ def _resized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     others = [None for _ in node.operands[1:]]
     for place in choose(result, 2 << result.ndim):
         window, part = window_of(node, np.unravel_index(place, result.shape))
-        yield _excerpt(node, result, place, [window, *others], {**node.attributes, PART: part})
+        attributes = {**node.attributes, PART: part}
+        yield _excerpt(node, result, place, [window, *others], attributes, [1] * result.ndim)
 
 
 def _scattered(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a ScatterND, each with its updates; one that only moves elements is not cut."""
+    """Elements of a ScatterND, each with its updates; one that only moves elements is not cut.
+
+    An element has any number of updates, so it has no line.
+    """
     if not reduces(node.attributes):
         yield from _not_cut(node, found, choose)
         return
@@ -267,75 +186,9 @@ def _scattered(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     for place in choose(result, 2):
         updates = np.flatnonzero(updated == place)
         indices = np.zeros((updates.size, 1), np.int64)
-        excerpt = _excerpt(
-            node, result, place, [place.reshape(1), None, updates], node.attributes, (1,)
-        )
+        reads = [place.reshape(1), None, updates]
+        excerpt = _excerpt(node, result, place, reads, node.attributes, [1])
         yield replace(excerpt, operands=[excerpt.operands[0], indices, excerpt.operands[2]])
-
-
-def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a MaxPool, each a window of the elements that are not padding."""
-    x = node.operand(0)
-    windows = windows_of(node, node.integers("kernel_shape", []))
-    result = _first(found, *x.shape[:2], *windows.counts)
-    others, indices = [1] * (len(windows.kernel) - 1), _indices(x)
-    for place in choose(result, prod(windows.kernel)):
-        batch, channel, *window = (int(i) for i in np.unravel_index(place, result.shape))
-        (places,) = windows.places([window])
-        reads = indices[batch, channel].ravel()[places[places >= 0]]
-        attributes = {"kernel_shape": [max(1, reads.size), *others]}
-        yield _excerpt(node, result, place, [reads.reshape(1, 1, -1, *others)], attributes)
-
-
-_PER_EXPONENTIAL = 16
-"""How many products take as long as an exponential."""
-
-
-def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Lines of a Softmax; before version 13 the axes from `axis` on are one."""
-    x = node.operand(0)
-    result = _first(found, *x.shape)
-    if x.size == 0:
-        yield from _not_cut(node, found, choose)
-        return
-    flattened = node.version < 13
-    axis = node.integer("axis", 1 if flattened else -1) % max(x.ndim, 1)
-    length = prod(x.shape[axis:]) if flattened else x.shape[axis]
-    indices = _indices(x)
-    lines = (indices if flattened else np.moveaxis(indices, axis, -1)).reshape(-1, length)
-    for line in _lines_of(lines, choose(result, _PER_EXPONENTIAL * length)):
-        yield _excerpt(node, result, line, [line[None]], {"axis": 1}, (1, -1))
-
-
-def _lines_of(lines: Indices, chosen: Indices) -> Iterator[Indices]:
-    """The lines that have a chosen element, as many as there are chosen elements at most."""
-    row = np.empty(lines.size, np.int64)
-    row[lines.ravel()] = np.repeat(np.arange(len(lines)), lines.shape[1])
-    for number in dict.fromkeys(row[chosen].tolist()):
-        yield lines[number]
-
-
-def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a reduction."""
-    given = node.attributes.get("axes") if node.optional(1) is None else node.operand(1).tolist()
-    if not given and node.integer("noop_with_empty_axes", 0):
-        return _not_cut(node, found, choose)
-    return _along(node, found, choose, given or range(node.operand(0).ndim))
-
-
-def _along(node: Node, found: Results, choose: Choose, named: Iterable[int]) -> Iterator[Excerpt]:
-    """Elements that are each made of those along some axes, which become of size 1."""
-    x = node.operand(0)
-    axes = {axis % max(x.ndim, 1) for axis in named}
-    kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
-    squeezed = [size for k, size in enumerate(kept) if k not in axes]
-    result = _first(found, *(kept if node.integer("keepdims", 1) else squeezed))
-    attributes, indices = {**node.attributes, "keepdims": 1}, _indices(x)
-    for place in choose(result, x.size // max(result.size, 1)):
-        index = np.unravel_index(place, kept) if kept else ()
-        line = tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
-        reads = [indices[line], *(None for _ in node.operands[1:])]
-        yield _excerpt(node, result, place, reads, attributes, [1] * x.ndim)
 
 
 _RECURRENT_WORK = 20_000
@@ -343,7 +196,10 @@ _RECURRENT_WORK = 20_000
 
 
 def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """The first steps of one sequence of an LSTM or a GRU, which depend on no later ones."""
+    """The first steps of one sequence of an LSTM or a GRU, which depend on no later ones.
+
+    An element of a step depends on all of the steps before, so it has no line.
+    """
     y = found[0] if found else None
     x, r = node.operand(0), node.operand(2)
     ways, weights, hidden = r.shape
@@ -363,38 +219,20 @@ def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         *(None if s is None else s[:, :1] for s in node.operands[5:7]),
         *node.operands[7:],
     ]
-    places = _indices(y)[:steps, :, :1]
+    places = numbers(y)[:steps, :, :1]
     yield Excerpt(node.attributes, operands, (y[:steps, :, :1],), (places.ravel(),))
 
 
 _CUTS: Mapping[str, Cut] = {
-    **dict.fromkeys(ELEMENTWISE, _elements),
-    **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
-    **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Not"), _elements),
-    **dict.fromkeys(("Erf", "Softplus"), _elements),
-    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
-    "ReduceSumSquare": _reduced,
-    "GlobalAveragePool": lambda node, found, choose: _along(
-        node, found, choose, range(2, node.operand(0).ndim)
-    ),
-    "Clip": _of_one_operand,
-    "QuantizeLinear": _quantized,
-    "DequantizeLinear": _quantized,
-    "BatchNormalization": _normalized,
-    "MatMul": _products,
-    "Gemm": _gemm,
-    "Conv": _convolved,
-    "ConvInteger": _convolved,
     "ConvTranspose": _convolved_back,
-    "MaxPool": _pooled,
-    "Resize": _resized,
-    "ScatterND": _scattered,
-    "Softmax": _lines,
-    "ArgMax": lambda node, found, choose: _along(node, found, choose, [node.integer("axis", 0)]),
     "GRU": _steps,
     "LSTM": _steps,
+    "Resize": _resized,
+    "ScatterND": _scattered,
 }
-"""How an operator is cut; others are compared whole, as most of them only move elements."""
+"""How operators are cut whose elements have no lines."""
 
-ELEMENT_BY_ELEMENT = frozenset(name for name, cut in _CUTS.items() if cut is _elements)
+ELEMENT_BY_ELEMENT = frozenset(
+    name for name, operation in OPERATIONS.items() if operation.lines is broadcast_lines
+)
 """The operators of which an element depends on the elements of operands at its own place."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from sonnx_ort.facts.sizes import selected
 from sonnx_ort.meaning.balls import NotFollowedError
+from sonnx_ort.meaning.lines import padded
 from sonnx_ort.meaning.node import BallNode, Node, are_balls, balls
 from sonnx_ort.meaning.results import (
     NotDefinedError,
@@ -210,10 +211,7 @@ def pad(node: Node) -> tuple[Result, ...]:
         value = np.zeros((), x.dtype)
     if are_balls(x) != are_balls(value):
         raise NotDefinedError("it pads balls with something else")
-    sizes = [*zip(around, x.shape, strict=True)]
-    made = np.full([size + sum(pads) for pads, size in sizes], value.ravel()[0], x.dtype)
-    made[tuple(slice(before, before + size) for (before, _), size in sizes)] = x
-    return (copied(made),)
+    return (copied(padded(x, around, value.ravel()[0])),)
 
 
 def _pads(node: Node) -> list[tuple[int, int]]:

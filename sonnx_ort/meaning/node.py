@@ -362,43 +362,6 @@ def _balls_of_bounds(binary: BinaryFormat, roundings: int) -> "Sequence[arb]":
     return [ball_of(bound).upper() for bound in _bounds(binary, roundings)]
 
 
-Compute = Callable[[Any], Sequence[Any]]
-"""Gives the results of a node: `Elements` or `Result`, of balls also arrays."""
-
-Count = Callable[[Any], int]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What an operator means.
-
-    Attributes:
-        compute: Gives the results of a `Node` or of a `BallNode`.
-        count: Counts the scalar operations, by shapes and attributes alone.
-        since: The oldest version with this meaning; None if no document of SONNX has the operator,
-            which then is computed of a `BallNode` alone, if it is not `of_onnx`.
-        moves: Whether it only moves elements: floats need not be balls.
-        exact: Whether integers and bools are computed of a `BallNode` too.
-        of_onnx: Whether a `Node` is computed by the document of ONNX, as no document of SONNX has
-            the operator.
-        unless: Which attributes make a node compute elements, too, of an operator that moves them.
-        moved: The places of the operands whose elements are moved; None for all that have floats.
-    """
-
-    compute: Compute
-    count: Count = lambda node: sum(operand.size for operand in node.given())
-    since: int | None = None
-    moves: bool = False
-    exact: bool = False
-    of_onnx: bool = False
-    unless: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    moved: tuple[int, ...] | None = None
-
-    def only_moves(self, attributes: Mapping[str, Any]) -> bool:
-        """Whether a node with these attributes only moves elements."""
-        return self.moves and not self.unless(attributes)
-
-
 def broadcast(*arrays: Array) -> Sequence[Array]:
     """Arrays of the common shape to which these are broadcast.
 

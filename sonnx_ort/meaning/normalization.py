@@ -4,6 +4,7 @@ Source: the draft of the working group of BatchNormalization, sections on reals 
 types that differ, and LayerNormalization, ONNX.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -13,6 +14,7 @@ import numpy as np
 
 from sonnx_ort.meaning.balls import NotFollowedError
 from sonnx_ort.meaning.functions import size, square_root
+from sonnx_ort.meaning.lines import Lines, Numbers, of_arrays
 from sonnx_ort.meaning.node import BallNode, Node, mapped
 from sonnx_ort.meaning.numbers import (
     Array,
@@ -55,14 +57,30 @@ def batch_normalization(node: Node) -> tuple[Elements, ...]:
     if not of_balls and node.format() is None:
         raise ValueError("BatchNormalization has no meaning over the reals here")
     epsilon = node.factor("epsilon", 1e-5)
-    along = [-1, *[1] * (x.ndim - 2)] if x.ndim else []
-    scale, shift, mean, variance = (vector.reshape(along) for vector in vectors)
+    scale, shift, mean, variance = (_of_channels(vector, x.ndim) for vector in vectors)
     deviation = mapped(lambda each: _deviation(each, epsilon), variance)
     normalized = mapped(
         lambda *each: _normalized(node, *each), x, scale, shift, mean, variance, deviation
     )
     reason = "the operands break BatchNormalization.C3"
     return (Elements(normalized, node.element_type(), _NORMALIZED, reason),)
+
+
+def _of_channels(vector: Array, rank: int) -> Array:
+    """What has an element for each channel, the second axis of X, in a shape that is broadcast."""
+    return vector.reshape([-1, *[1] * (rank - 2)] if rank else [])
+
+
+def lines_of_normalization(node: Node, operands: Numbers) -> Lines:
+    """Lines of one element of X, which is the only one of its channel, and what that has."""
+    x, *vectors = of_arrays(operands)
+    spread = (np.broadcast_to(_of_channels(each, x.ndim), x.shape) for each in vectors)
+
+    def form(read: Numbers) -> tuple[Mapping[str, Any], Numbers]:
+        elements, *of_channels = of_arrays(read)
+        return node.attributes, [elements[np.newaxis], *of_channels]
+
+    return Lines(x.shape, [x, *spread], {}, (1, -1), together=True, form=form)
 
 
 def _deviation(variance: Any, epsilon: Any) -> Any:

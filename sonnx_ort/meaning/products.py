@@ -19,6 +19,7 @@ import numpy as np
 
 from sonnx_ort.meaning.balls import Interval, NotFollowedError, has_flint
 from sonnx_ort.meaning.functions import size
+from sonnx_ort.meaning.lines import PADDING, Lines, Numbers, of_arrays
 from sonnx_ort.meaning.node import BallNode, Node, mapped
 from sonnx_ort.meaning.numbers import (
     INTEGER_FORMATS,
@@ -34,7 +35,7 @@ from sonnx_ort.meaning.numbers import (
 )
 from sonnx_ort.meaning.quantization import integers_or_balls
 from sonnx_ort.meaning.results import Elements, Mask, NotDefinedError, Result, exactly
-from sonnx_ort.meaning.windows import patches, windows_of
+from sonnx_ort.meaning.windows import Windows, windows_of
 from sonnx_ort.profile.element_type import ElementType
 
 _ANY_ORDER = (
@@ -129,12 +130,11 @@ def product(a: Exact, b: Exact) -> Exact:
     return tensor(reduce(python.mul, matrices).entries(), (a.shape[0], b.shape[1]))
 
 
-def _stacks(node: Node) -> tuple[Array, Array, tuple[int, ...]]:
-    """The operands of a MatMul as stacks of matrices, and the axes of stacks of the result.
+def _stacks(a: Array, b: Array) -> tuple[Array, Array, tuple[int, ...]]:
+    """The operands of a MatMul as stacks of as many matrices each, and the shape of the result.
 
     A vector is a row of A or a column of B.
     """
-    a, b = node.operand(0), node.operand(1)
     if not a.ndim or not b.ndim:
         raise NotDefinedError(f"A {a.shape} or B {b.shape} has no axis")
     rows, columns = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
@@ -144,7 +144,8 @@ def _stacks(node: Node) -> tuple[Array, Array, tuple[int, ...]]:
         batch = None
     if batch is None or rows.shape[-1] != columns.shape[-2]:
         raise NotDefinedError(f"{a.shape} and {b.shape} have no product")
-    return rows, columns, batch
+    rows, columns = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (rows, columns))
+    return rows, columns, (*batch, *a.shape[-2:-1], *b.shape[-1:] * (b.ndim > 1))
 
 
 def mat_mul(node: Node) -> tuple[Elements | Result, ...]:
@@ -156,26 +157,40 @@ def mat_mul(node: Node) -> tuple[Elements | Result, ...]:
         NotDefinedError: The shapes do not fit each other.
     """
     element_type, integers = node.common_type(0, 1), node.is_of_integers()
-    *stacks, batch = _stacks(node)
+    a, b, shape = _stacks(node.operand(0), node.operand(1))
     if integers:
-        stacks = [each.astype(object) for each in stacks]
-    a, b = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in stacks)
-    sums = np.empty((*batch, a.shape[-2], b.shape[-1]), object)
-    for index in np.ndindex(*batch):
+        a, b = a.astype(object), b.astype(object)
+    sums = np.empty((*a.shape[:-1], b.shape[-1]), object)
+    for index in np.ndindex(*a.shape[:-2]):
         rows, columns = a[index], b[index]
         sums[index] = rows @ columns if integers else sums_of_products(node, rows, columns)
-    if node.operand(0).ndim == 1:
-        sums = sums.squeeze(-2)
-    if node.operand(1).ndim == 1:
-        sums = sums.squeeze(-1)
+    sums = sums.reshape(shape)
     if element_type is not None and integers:
         return (exactly(encoded_elements(sums, element_type)),)
     return (Elements(sums, element_type, _ANY_ORDER),)
 
 
-def _turned(node: Node) -> tuple[Array, Array]:
+def lines_of_stacks(_: Node, operands: Numbers) -> Lines:
+    """Lines of a row of A, and of a column of B."""
+    a, b, shape = _stacks(*of_arrays(operands[:2]))
+    return Lines(
+        shape, _rows_and_columns(a, b), {}, (1, 1), 2 * a.shape[-1], (*a.shape[:-1], b.shape[-1])
+    )
+
+
+def _rows_and_columns(a: Array, b: Array) -> list[Array | None]:
+    """Lines of the matrices in the last two axes: rows (1, n) of A, and columns (n, 1) of B."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    rows = a[..., :, np.newaxis, np.newaxis, :]
+    columns = b.swapaxes(-1, -2)[..., np.newaxis, :, :, np.newaxis]
+    return [
+        np.broadcast_to(rows, (*shape, *rows.shape[-2:])),
+        np.broadcast_to(columns, (*shape, *columns.shape[-2:])),
+    ]
+
+
+def _turned(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
     """The matrices of a Gemm that are multiplied."""
-    a, b = node.operand(0), node.operand(1)
     if a.ndim != 2 or b.ndim != 2:
         raise NotDefinedError(f"A {a.shape} and B {b.shape} do not both have two axes")
     a, b = (m.T if node.integer(s, 0) else m for m, s in ((a, "transA"), (b, "transB")))
@@ -190,14 +205,11 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
     Raises:
         NotDefinedError: The shapes do not fit each other.
     """
-    a, b = _turned(node)
+    a, b = _turned(node, node.operand(0), node.operand(1))
     shape = (a.shape[0], b.shape[1])
     c = node.exact(2) if node.optional(2) is not None else None
     if c is not None:
-        try:
-            c = np.broadcast_to(c, shape)
-        except ValueError as error:
-            raise NotDefinedError(f"C {c.shape} cannot be broadcast to {shape}") from error
+        c = _spread(c, shape)
     element_type = node.common_type(0, 1, 2)
     factors = ((name, node.attributes.get(name, 1)) for name in ("alpha", "beta"))
     alpha, beta = (None if value == 1 else node.factor(name, 1) for name, value in factors)
@@ -209,6 +221,23 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
         return (exactly(encoded_elements(summed, element_type)),)
     sums = sums_of_products(node, a, b, c, alpha=alpha, beta=beta)
     return (Elements(sums, element_type, _ANY_ORDER),)
+
+
+def _spread(c: Array, shape: tuple[int, ...]) -> Array:
+    """The third operand of a Gemm, in the shape of the product."""
+    try:
+        return np.broadcast_to(c, shape)
+    except ValueError as error:
+        raise NotDefinedError(f"C {c.shape} cannot be broadcast to {shape}") from error
+
+
+def lines_of_matrices(node: Node, operands: Numbers) -> Lines:
+    """Lines of a row of A, of a column of B, and of one element of C."""
+    a, b = _turned(node, *of_arrays(operands[:2]))
+    shape, lines = (a.shape[0], b.shape[1]), _rows_and_columns(a, b)
+    lines += [_spread(c, shape)[..., np.newaxis, np.newaxis] for c in of_arrays(operands[2:])]
+    attributes = {k: v for k, v in node.attributes.items() if k in ("alpha", "beta")}
+    return Lines(shape, lines, attributes, (1, 1), 2 * a.shape[1] + 1)
 
 
 def convolve(node: Node) -> tuple[Elements, ...]:
@@ -267,6 +296,24 @@ def convolution(
     node: Node, x: Array, w: Array, padding: int, compute: Callable[[Array, Array, slice], Exact]
 ) -> Exact:
     """Convolve group by group; `compute` gets windows as rows, kernels as columns, and outputs."""
+    x, w, windows = _grouped(node, x, w)
+    outputs, axes = w.shape[1], len(windows.counts)
+    result = np.empty((x.shape[0], w.shape[0] * outputs, *windows.counts), object)
+    for batch, part in np.ndindex(*x.shape[:2]):
+        made = slice(part * outputs, (part + 1) * outputs)
+        rows = np.moveaxis(windows.over(x[batch, part], padding), 0, axes)
+        columns = w[part].reshape(outputs, prod(w.shape[2:])).T
+        sums = compute(rows.reshape(prod(windows.counts), len(columns)), columns, made)
+        result[batch, made] = sums.T.reshape(outputs, *windows.counts)
+    return result
+
+
+def _grouped(node: Node, x: Array, w: Array) -> tuple[Array, Array, Windows]:
+    """X and W with an axis for the groups, in front of that of the channels, and the windows.
+
+    Raises:
+        NotDefinedError: Attributes and shapes do not fit each other.
+    """
     group = node.integer("group", 1)
     if x.ndim < 3 or w.ndim != x.ndim:
         raise NotDefinedError(f"X {x.shape} and W {w.shape} do not have the same spatial axes")
@@ -276,28 +323,48 @@ def convolution(
     if node.integers("kernel_shape", list(kernel)) != list(kernel):
         raise NotDefinedError(f"kernel_shape is not that of W {w.shape}")
     windows = windows_of(node, kernel)
-    inputs, outputs = w.shape[1], w.shape[0] // group
-    places = windows.places()
-    result = np.empty((x.shape[0], w.shape[0], *windows.counts), object)
-    for batch in range(x.shape[0]):
-        for part in range(group):
-            made = slice(part * outputs, (part + 1) * outputs)
-            channels = x[batch, part * inputs : (part + 1) * inputs]
-            columns = w[made].reshape(outputs, prod(w.shape[1:])).T
-            sums = compute(patches(channels, places, padding), columns, made)
-            result[batch, made] = sums.T.reshape(outputs, *windows.counts)
-    return result
+    channels = x.reshape(x.shape[0], group, w.shape[1], *x.shape[2:])
+    return channels, w.reshape(group, w.shape[0] // group, *w.shape[1:]), windows
+
+
+def lines_of_convolution(node: Node, operands: Numbers) -> Lines:
+    """Lines of the elements of X in a window, and of those of a kernel; of one output each.
+
+    Padding is 0, also in a ConvInteger, before the zero point is subtracted.
+    """
+    x, w, windows = _grouped(node, *of_arrays(operands[:2]))
+    axes, kernel = len(windows.counts), w.shape[2:]
+    index = (x.shape[0], *w.shape[:2], *windows.counts)
+    # Of X the axes of the windows are in front of that of the channels; all outputs read the same.
+    patches = np.expand_dims(np.moveaxis(windows.over(x, PADDING), 2, 2 + axes), (2, 3 + axes))
+    lines: list[Array | None] = [
+        np.broadcast_to(patches, (*index, 1, *kernel)),
+        np.broadcast_to(_of_outputs(w, axes), (*index, 1, *kernel)),
+    ]
+    for each in operands[2:]:
+        if each is None or each.shape != node.operand(1).shape[:1]:
+            lines.append(None)
+        else:
+            outputs = _of_outputs(each.reshape(w.shape[:2]), axes)
+            lines.append(np.broadcast_to(outputs, (*index, 1)))
+    shape = (x.shape[0], w.shape[0] * w.shape[1], *windows.counts)
+    return Lines(shape, lines, {}, (1,) * len(shape), 2 * prod(kernel), index)
+
+
+def _of_outputs(x: Array, axes: int) -> Array:
+    """What each output of each group has, with axes for a batch, for windows, and one of size 1."""
+    return x.reshape(1, *x.shape[:2], *[1] * (axes + 1), *x.shape[2:])
 
 
 def multiplications_of_stacks(node: Node) -> int:
     """How many a MatMul takes."""
-    a, b, batch = _stacks(node)
-    return prod((*batch, *a.shape[-2:], b.shape[-1]))
+    a, b, _ = _stacks(node.operand(0), node.operand(1))
+    return prod((*a.shape, b.shape[-1]))
 
 
 def multiplications_of_matrices(node: Node) -> int:
     """How many a Gemm takes."""
-    a, b = _turned(node)
+    a, b = _turned(node, node.operand(0), node.operand(1))
     return prod((*a.shape, b.shape[1]))
 
 

@@ -6,6 +6,7 @@ ONNX QuantizeLinear and DequantizeLinear, version 28.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sonnx_ort.meaning.balls import NotFollowedError, ball_type, ends
 from sonnx_ort.meaning.division import divide
 from sonnx_ort.meaning.elementwise import is_narrow
 from sonnx_ort.meaning.functions import size
+from sonnx_ort.meaning.lines import Lines, Numbers, first_lines, of_arrays
 from sonnx_ort.meaning.node import BallNode, Node
 from sonnx_ort.meaning.numbers import (
     FLOAT_FORMATS,
@@ -152,6 +154,22 @@ def _shape_along_axis(node: Node, x: tuple[int, ...], scales: tuple[int, ...]) -
     if not -len(x) <= axis < len(x) or scales != (x[axis],):
         raise NotDefinedError(f"scales {scales} do not belong to axis {axis} of {x}")
     return [-1 if k == axis % len(x) else 1 for k in range(len(x))]
+
+
+def lines_of_quantization(node: Node, operands: Numbers) -> Lines | None:
+    """Lines of one element, with its scale and its zero point, or with those of all elements."""
+    x, scales = of_arrays(operands[:2])
+    if scales.ndim > 1:
+        return None
+    along, attributes = (
+        _shape_along_axis(node, x.shape, scales.shape),
+        {**node.attributes, "axis": 0},
+    )
+    if not along:
+        return replace(first_lines(node, operands), attributes=attributes)
+    others = (each if each is None else each.reshape(along) for each in operands[1:])
+    spread = [None if each is None else np.broadcast_to(each, x.shape) for each in others]
+    return Lines(x.shape, [x, *spread], attributes, together=True)
 
 
 def dequantize_linear(node: Node) -> tuple[Elements, ...]:

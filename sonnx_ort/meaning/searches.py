@@ -7,6 +7,7 @@ import numpy as np
 
 from sonnx_ort.meaning.balls import NotFollowedError
 from sonnx_ort.meaning.comparison import less
+from sonnx_ort.meaning.lines import Lines, Numbers
 from sonnx_ort.meaning.node import BallNode, Node
 from sonnx_ort.meaning.numbers import Array, Kind
 from sonnx_ort.meaning.results import (
@@ -14,6 +15,7 @@ from sonnx_ort.meaning.results import (
     Result,
     exactly,
 )
+from sonnx_ort.meaning.windows import lines_along
 
 if TYPE_CHECKING:
     from flint import arb
@@ -44,6 +46,11 @@ def arg_max(node: Node) -> tuple[Result, ...]:
     places = shaped([place for place, _ in found], np.int64)
     undefined = shaped([nan for _, nan in found], np.bool_)
     return (exactly(places, undefined, "the operands break ArgMax.float.C1"),)
+
+
+def lines_of_search(node: Node, operands: Numbers) -> Lines:
+    """Lines along the axis."""
+    return lines_along(node, operands, [node.axis(0)])
 
 
 def _place_of_largest(elements: Sequence[Any], *, last: bool) -> tuple[int, bool]:

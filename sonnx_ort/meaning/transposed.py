@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort.facts.sizes import reach
+from sonnx_ort.meaning.lines import PADDING, padded
 from sonnx_ort.meaning.node import BallNode, Node
-from sonnx_ort.meaning.numbers import Exact, Indices
+from sonnx_ort.meaning.numbers import Array, Exact, Indices
 from sonnx_ort.meaning.products import sums_of_products
 from sonnx_ort.meaning.results import NotDefinedError
-from sonnx_ort.meaning.windows import flat_indices, patches
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,18 @@ class Spread:
         steps = np.array([*np.ndindex(*self.kernel)], np.int64).reshape(1, -1, axes)
         reached = places + self.before - steps * self.dilations
         met = (reached % self.strides == 0).all(-1)
-        sources = flat_indices(reached // self.strides, self.sizes)
+        sources = _flat_indices(reached // self.strides, self.sizes)
         for row in np.unique(met, axis=0):
             same = np.flatnonzero((met == row).all(1))
             read = np.flatnonzero(row)
             yield flat[same], read, sources[np.ix_(same, read)]
+
+
+def _flat_indices(indices: Array, sizes: Sequence[int]) -> Indices:
+    """The flat indices of elements with their indices on the last axis; -1 outside of the sizes."""
+    inside = ((indices >= 0) & (indices < sizes)).all(-1)
+    row_major = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
+    return np.where(inside, indices @ np.array(row_major, np.int64), PADDING)
 
 
 def spread_of(node: Node) -> Spread:
@@ -136,15 +143,26 @@ def convolve_back(node: BallNode) -> tuple[Exact, ...]:
     for part in range(group):
         made = slice(part * outputs, (part + 1) * outputs)
         channels = slice(part * inputs, (part + 1) * inputs)
-        weights = w[channels].reshape(inputs, outputs, -1)
         for places, read, sources in spread.phases():
-            columns = weights[:, :, read].transpose(0, 2, 1).reshape(-1, outputs)
+            columns = _columns(w[channels], read)
             addends = None if bias is None else np.broadcast_to(bias[made], (len(places), outputs))
             for batch in range(x.shape[0]):
-                rows = patches(x[batch, channels], sources, 0)
+                rows = _rows(x[batch, channels], sources, 0)
                 sums = sums_of_products(node, rows, columns, addends)
                 result[batch, made][:, places] = sums.T
     return (result.reshape(x.shape[0], outputs * group, *spread.counts),)
+
+
+def _rows(x: Array, sources: Indices, padding: int) -> Array:
+    """The elements of all channels that elements of the result multiply, a row for each."""
+    flat = padded(x.reshape(x.shape[0], -1), [(0, 0), (0, 1)], padding)
+    return flat[:, sources].swapaxes(0, 1).reshape(len(sources), x.shape[0] * sources.shape[1])
+
+
+def _columns(w: Array, read: Indices) -> Array:
+    """The weights of all channels at some elements of the kernel, a column for each output."""
+    weights = w.reshape(*w.shape[:2], -1)[:, :, read]
+    return weights.transpose(0, 2, 1).reshape(-1, w.shape[1])
 
 
 def multiplications(node: Node) -> int:
@@ -154,20 +172,21 @@ def multiplications(node: Node) -> int:
     return x.size * prod(w.shape[1:])
 
 
-def products_of(node: Node, spread: Spread, place: Sequence[Any]) -> tuple[Indices, Indices]:
-    """The elements of X and of W that an element of the result multiplies, by their flat indices.
+def products_of(
+    node: Node, spread: Spread, operands: Sequence[Array], place: Sequence[Any]
+) -> tuple[Array, Array]:
+    """What an element of the result multiplies, of the numbers of the elements of X and of W.
 
-    If it multiplies none, these are one index of padding each.
+    If it multiplies nothing, these are one element of padding each.
     """
-    x, w = node.operand(0), node.operand(1)
+    x, w = operands
     batch, output, *spatial = (int(each) for each in place)
     inputs, outputs = x.shape[1] // node.integer("group", 1), w.shape[1]
+    part, output = divmod(output, outputs)
+    channels = slice(part * inputs, (part + 1) * inputs)
     flat = np.ravel_multi_index(tuple(spatial), tuple(spread.counts))
     ((_, read, sources),) = spread.phases(np.array([flat]))
-    inside = sources[0] >= 0
-    first = output // outputs * inputs
-    channels = np.arange(first, first + inputs)[:, None]
-    elements = (batch * x.shape[1] + channels) * prod(spread.sizes) + sources[0][inside]
-    weights = (channels * outputs + output % outputs) * prod(spread.kernel) + read[inside]
-    none = np.full(1, -1)
-    return (elements.ravel(), weights.ravel()) if elements.size else (none, none)
+    (row,) = _rows(x[batch, channels], sources, PADDING)
+    column = _columns(w[channels], read)[:, output]
+    inside, nothing = row != PADDING, np.full(1, PADDING)
+    return (row[inside], column[inside]) if inside.any() else (nothing, nothing)

@@ -6,7 +6,7 @@ the other does not say it. The working group's draft demands auto_pad NOTSET, ce
 storage_order 0; others are ONNX MaxPool, version 22; averages ONNX AveragePool, version 22.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 from sonnx_ort.facts.sizes import reach
 from sonnx_ort.meaning.balls import NotFollowedError
 from sonnx_ort.meaning.comparison import largest, less
+from sonnx_ort.meaning.lines import PADDING, Lines, MakeLines, Numbers, of_arrays, padded
 from sonnx_ort.meaning.node import BallNode, Node, are_balls
 from sonnx_ort.meaning.numbers import Array, Exact, Indices, Kind, Number, encoded_elements, tensor
 from sonnx_ort.meaning.results import (
@@ -41,32 +42,68 @@ def reduction(compute: Reduce, since: int) -> Callable[[BallNode], tuple[Array, 
     """What computes a reduction; its axes are an attribute before a version."""
 
     def of_node(node: BallNode) -> tuple[Array, ...]:
-        x = node.operand(0)
-        axes = node.listed(1, "axes", since)
-        if not axes:
-            if node.integer("noop_with_empty_axes", 0):
-                return (x,)
-            axes = list(range(x.ndim))
-        return (reduced(node, x, axes, compute),)
+        x, axes = node.operand(0), _axes_of_reduction(node, since)
+        return (x,) if axes is None else (reduced(node, x, axes, compute),)
 
     return of_node
+
+
+def _axes_of_reduction(node: Node, since: int) -> Sequence[int] | None:
+    """The axes along which a node reduces; None if it is to reduce along none."""
+    axes = node.listed(1, "axes", since)
+    if not axes:
+        return None if node.integer("noop_with_empty_axes", 0) else range(node.operand(0).ndim)
+    return axes
 
 
 def reduced(node: BallNode, x: Array, axes: Sequence[int], compute: Reduce) -> Array:
     """What a function makes of the elements along some axes.
 
     Raises:
-        NotFollowedError: An axis does not exist.
+        NotDefinedError: An axis does not exist.
     """
-    if any(not -x.ndim <= axis < x.ndim for axis in axes):
-        raise NotFollowedError(f"not all of the axes {list(axes)} are in [{-x.ndim}, {x.ndim - 1}]")
-    along = sorted({axis % x.ndim for axis in axes})
-    kept = [k for k in range(x.ndim) if k not in along]
-    lines = x.transpose(*kept, *along).reshape(prod(x.shape[k] for k in kept), -1)
-    made = tensor((compute(node, line) for line in lines.tolist()), [x.shape[k] for k in kept])
+    along, kept, lines = _along(x, axes)
+    flat = lines.reshape(prod(kept), -1)
+    made = tensor((compute(node, line) for line in flat.tolist()), kept)
     if not are_balls(x):
         made = made.astype(x.dtype)
     return np.expand_dims(made, along) if node.integer("keepdims", 1) else made
+
+
+def _along(x: Array, axes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], Array]:
+    """The places of some axes, the sizes of the others, and a view with the others in front."""
+    if any(not -x.ndim <= axis < x.ndim for axis in axes):
+        raise NotFollowedError(f"not all of the axes {list(axes)} are in [{-x.ndim}, {x.ndim - 1}]")
+    along = tuple(sorted({axis % x.ndim for axis in axes}))
+    kept = [k for k in range(x.ndim) if k not in along]
+    return along, tuple(x.shape[k] for k in kept), x.transpose(*kept, *along)
+
+
+def lines_along(node: Node, operands: Numbers, axes: Sequence[int]) -> Lines:
+    """Lines along some axes of the first operand, which become of size 1, or go."""
+    (x,) = of_arrays(operands[:1])
+    along, kept, lines = _along(x, axes)
+    keeping = tuple(1 if k in along else size for k, size in enumerate(x.shape))
+    # The other axes are of size 1 in a line.
+    single = [len(kept) + k for k in range(x.ndim) if k not in along]
+    return Lines(
+        keeping if node.integer("keepdims", 1) else kept,
+        [np.expand_dims(lines, single), *(None for _ in operands[1:])],
+        {**node.attributes, "keepdims": 1},
+        (1,) * x.ndim,
+        x.size // max(prod(kept), 1),
+        kept,
+    )
+
+
+def lines_of_reduction(since: int) -> MakeLines:
+    """What makes the lines of a reduction; its axes are an attribute before a version."""
+
+    def lines(node: Node, operands: Numbers) -> Lines | None:
+        axes = _axes_of_reduction(node, since)
+        return None if axes is None else lines_along(node, operands, axes)
+
+    return lines
 
 
 def total(node: BallNode, line: Sequence[Any]) -> Any:
@@ -144,23 +181,28 @@ class Windows:
     before: Sequence[int]
     counts: Sequence[int]
 
-    def places(self, chosen: Iterable[Sequence[int]] | None = None) -> Indices:
-        """The flat indices of the elements of windows, a row for each window, -1 for padding.
+    def over(self, x: Array, padding: Any) -> Array:
+        """The elements of a tensor in each window: a view, whose last axes are those of a window.
 
-        These are all windows in row-major order, unless some are chosen.
+        The axes of the tensor before the spatial ones come first, then one that counts the windows
+        along each spatial axis.
         """
         axes = len(self.sizes)
-        windows = np.array([*(chosen or np.ndindex(*self.counts))], np.int64).reshape(-1, 1, axes)
-        steps = np.array([*np.ndindex(*self.kernel)], np.int64)
-        indices = windows * self.strides + steps * self.dilations - self.before
-        return flat_indices(indices, self.sizes)
+        spans = [*map(reach, self.kernel, self.dilations)]
+        around, index = [(0, 0)] * (x.ndim - axes), [slice(None)] * (x.ndim - axes)
+        for k, (count, stride) in enumerate(zip(self.counts, self.strides, strict=True)):
+            end = (max(count, 1) - 1) * stride + spans[k]
+            around.append((self.before[k], max(0, end - self.before[k] - self.sizes[k])))
+            index.append(slice(0, count * stride, stride))
+        index += [slice(None, None, dilation) for dilation in self.dilations]
+        whole = padded(x, around, padding)
+        windows = np.lib.stride_tricks.sliding_window_view(whole, spans, tuple(range(-axes, 0)))
+        return windows[tuple(index)]
 
-
-def flat_indices(indices: Array, sizes: Sequence[int]) -> Indices:
-    """The flat indices of elements with their indices on the last axis; -1 outside of the sizes."""
-    inside = ((indices >= 0) & (indices < sizes)).all(-1)
-    row_major = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
-    return np.where(inside, indices @ np.array(row_major, np.int64), -1)
+    def places(self) -> Indices:
+        """The flat indices of the elements of windows, a row for each window, -1 for padding."""
+        indices = np.arange(prod(self.sizes)).reshape(self.sizes)
+        return self.over(indices, PADDING).reshape(-1, prod(self.kernel))
 
 
 def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
@@ -268,15 +310,25 @@ def _has_both_zeros(data: Sequence[Any]) -> bool:
     return len({each.negative for each in data if isinstance(each, Number) and each.is_zero}) > 1
 
 
-def patches(x: Array, places: Indices, padding: int) -> Array:
-    """The elements at the places of windows in a tensor of channels and axes, a row for each.
+def lines_of_windows(node: Node, operands: Numbers) -> Lines:
+    """Lines of the elements of X in a window of a MaxPool, without those of padding."""
+    windows = windows_of(node, node.integers("kernel_shape", []))
+    (x,) = of_arrays(operands[:1])
+    others = [1] * (len(windows.kernel) - 1)
 
-    A row has the elements of all channels, one channel after the other.
-    """
-    flat = x.reshape(x.shape[0], -1)
-    # The last element is that at -1.
-    flat = np.concatenate([flat, np.full((x.shape[0], 1), padding, x.dtype)], 1)
-    return flat[:, places].swapaxes(0, 1).reshape(len(places), x.shape[0] * places.shape[1])
+    def without_padding(read: Numbers) -> tuple[Mapping[str, Any], Numbers]:
+        (window,) = of_arrays(read)
+        inside = window[window != PADDING]
+        return {"kernel_shape": [max(1, inside.size), *others]}, [inside.reshape(1, 1, -1, *others)]
+
+    return Lines(
+        (*x.shape[:2], *windows.counts),
+        [windows.over(x, PADDING)],
+        {},
+        (1,) * x.ndim,
+        prod(windows.kernel),
+        form=without_padding,
+    )
 
 
 def average_pool(node: BallNode) -> tuple[Array, ...]:
@@ -315,3 +367,8 @@ def global_average(node: BallNode) -> tuple[Array, ...]:
     """GlobalAveragePool: the mean of each channel."""
     x = node.operand(0)
     return (reduced(node, x, range(2, x.ndim), mean),)
+
+
+def lines_of_channels(node: Node, operands: Numbers) -> Lines:
+    """Lines of a channel, of a GlobalAveragePool."""
+    return lines_along(node, operands, range(2, node.operand(0).ndim))
