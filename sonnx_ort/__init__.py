@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sonnx_ort.deferred_sympy import defer_sympy
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
+from sonnx_ort.errors.notebook import show_by
 from sonnx_ort.versions import VERSION
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ __all__ = [
 __version__ = VERSION
 
 defer_sympy()
+show_by("sonnx_ort.reporting.notebook")
 
 _HERE = Path(__file__).resolve().parent
 _OUTER_FILES = ("custom_ops/registration.py", "models/manifest.json")

@@ -74,9 +74,6 @@ BELOW = {
     for room, below in re.findall(r"^([\w.]+):(.*(?:\n .*)*)", ROOMS, re.MULTILINE)
 }
 
-AT_FIRST_USE = {"analysis": {"reporting"}, "conforming.conformity": {"reporting"}}
-"""The rooms that functions of a room import: results are shown by a room that reads them."""
-
 ANNEXES = set(
     re.findall(
         r"[\w.]+",
@@ -149,9 +146,7 @@ def imported_rooms(parts: Iterator[ast.AST]) -> Iterator[str]:
 def test_room_imports_only_rooms_below(room: str) -> None:
     for path in sources(room):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        above = set(imported_rooms(ast.walk(tree))) - AT_FIRST_USE.get(room, set())
-        above |= set(imported_rooms(run_at_import(tree)))
-        above -= BELOW[room] | {room}
+        above = set(imported_rooms(ast.walk(tree))) - BELOW[room] - {room}
         assert not above, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(above))}"
 
 
@@ -172,12 +167,6 @@ def test_page_lists_each_room_below_those_that_it_imports(room: str) -> None:
 def test_page_lists_every_room_but_small_ones() -> None:
     small = {"deferred_sympy", "backends"}
     assert {room for room in BELOW if "." not in room} - set(PLACES) == small
-
-
-def test_page_names_the_rooms_that_import_another_only_to_show_results() -> None:
-    page = (REPOSITORY / "docs" / "design.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"Functions of `(\w+)` and `(\w+)` also\s+import `reporting`", page)
-    assert set(named) == {room.partition(".")[0] for room in AT_FIRST_USE}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sonnx_ort.analysis.obligation import (
 )
 from sonnx_ort.errors import SonnxError, did_you_mean, to_json
 from sonnx_ort.errors.arguments import checked_arguments, choose
+from sonnx_ort.errors.notebook import HTML, TEXT, shown_as
 from sonnx_ort.errors.remedies import joined
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.contract import contract_document
@@ -384,9 +385,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Render the verdict, the causes of violations and the next call for a notebook."""
-        from sonnx_ort.reporting.verdict import report_as_html  # noqa: PLC0415 - an annex
-
-        return report_as_html(self)
+        return shown_as(HTML, self)
 
     def to_json(self) -> str:
         """Serialize the report; `docs/report.md` documents the format."""
@@ -495,11 +494,7 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
 
     def _repr_html_(self) -> str:
         """Show the report in a notebook."""
-        from sonnx_ort.reporting.verdict import report_as_html  # noqa: PLC0415 - an annex
-
-        return report_as_html(self.report)
+        return shown_as(HTML, self)
 
     def _in_notebook(self) -> str:
-        from sonnx_ort.reporting.verdict import causes_as_text  # noqa: PLC0415 - an annex
-
-        return causes_as_text(self.report)
+        return shown_as(TEXT, self)

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -38,6 +37,7 @@ from sonnx_ort.conforming.proposal import propose as propose_options
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.errors.arguments import checked_arguments, choose
+from sonnx_ort.errors.notebook import HTML, shown_as
 from sonnx_ort.errors.remedies import Remedy, arguments_of, listed
 from sonnx_ort.facts.decimals import at_most
 from sonnx_ort.loading.pauses import collector_paused
@@ -104,19 +104,14 @@ class Conformed(Generic[Model]):
 
     def __repr__(self) -> str:
         """Give the numbers, for model and reports are long."""
-        return f"<{type(self).__name__}: {self._numbers}>"
+        return f"<{type(self).__name__}: {self.summary()}>"
 
     def _repr_html_(self) -> str:
         """Render the changes by rule, and the report of the changed model, for a notebook."""
-        from sonnx_ort.reporting.verdict import report_as_html, table  # noqa: PLC0415 - an annex
+        return shown_as(HTML, self)
 
-        counts = Counter((o.rule.id, change.title) for change in self.changes for o in change.fixed)
-        rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]
-        fixed = table(("Fixed", "Places", "Change"), rows) if rows else ""
-        return f"<p><strong>{self._numbers}</strong></p>{fixed}{report_as_html(self.report)}"
-
-    @property
-    def _numbers(self) -> str:
+    def summary(self) -> str:
+        """How many changes were made, and how many violations there were and are."""
         before, after = len(self.before.violations), len(self.remaining)
         return f"changes: {len(self.changes):,}; violations: {before:,} before, {after:,} now"
 

@@ -15,7 +15,6 @@ from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.profile.source import Basis
-from sonnx_ort.reporting.next_steps import next_call
 
 MENDABLE = "[*]"
 """The mark of a violation that `conform` fixes without changing a result."""
@@ -299,7 +298,6 @@ def new_violations(report: Report) -> list[str]:
     ]
 
 
-_PLACES_SHOWN = 3
 _STYLE = ' style="text-align: left; vertical-align: top"'
 
 
@@ -314,42 +312,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _in_lines(text: str) -> str:
     return "<br>".join(map(to_html, text.split("\n")))
-
-
-def report_as_html(report: Report) -> str:
-    """The verdict of a report, the causes of its violations, and the call to make next."""
-    counts = report.counts
-    verdict = "no violation found before a run" if report.ok else "violated"
-    verdict += f"; {report.left_out}" if report.left_out.rules else ""
-    head = (
-        f"<p><strong>SONNX profile, {report.edition} edition: {verdict}</strong><br>"
-        f"{counts['violated']:,} violated, {counts['runtime']:,} checked in each run, "
-        f"{counts['proved']:,} proved</p>"
-    )
-    found = causes(report.violations)
-    rows = [_row(cause) for cause in found]
-    violated = table(("Violated", "Places", "Evidence", "To fix it"), rows) if rows else ""
-    return f"{head}{violated}<p>Next: <code>{to_html(next_call(report))}</code></p>"
-
-
-def _row(cause: Sequence[Obligation]) -> tuple[str, ...]:
-    first = cause[0]
-    places = [obligation.named for obligation in cause[:_PLACES_SHOWN]]
-    if len(cause) > _PLACES_SHOWN:
-        places.append(f"and {len(cause) - _PLACES_SHOWN:,} more")
-    remedies = [first.hint] if first.hint else []
-    for _, option, share, title in fixed_by_conform(cause, "it", f" of {len(cause):,}"):
-        with_option = " with rounding=True" if option else ""
-        remedies.append(f"sonnx_ort.conform{with_option} fixes {share}: {title}")
-    return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
-
-
-def causes_as_text(report: Report) -> str:
-    """The causes of the violations, each with its first node, and the call to make next."""
-    head, *_ = report.describe_violations().splitlines()
-    lines = [head]
-    for cause in causes(report.violations):
-        lines.append(f"- {cause[0]}")
-        if len(cause) > 1:
-            lines.append(f"    and {len(cause) - 1:,} more like it")
-    return "\n".join([*lines, f"next: {next_call(report)}"])
