@@ -28,12 +28,9 @@ custom_ops: errors profile terms
 backends: custom_ops errors
 loading: errors facts profile terms
 models: errors profile terms
-analysis.values: custom_ops facts loading profile terms
-ort.fatal_shapes: analysis.values errors facts loading profile
-analysis.values.derived: analysis.values facts loading ort.fatal_shapes profile
-ort.inference: analysis.values analysis.values.derived facts loading profile
-analysis.values.value_facts: analysis.values analysis.values.derived facts ort.inference
-    profile terms
+analysis.values: custom_ops errors facts loading profile terms
+ort.inference: analysis.values facts loading profile
+analysis.values.value_facts: analysis.values facts ort.inference profile terms
 analysis: analysis.values analysis.values.value_facts errors facts loading profile terms
     versions
 conforming: analysis analysis.values analysis.values.value_facts errors facts loading profile
@@ -60,8 +57,8 @@ conforming.assumptions: analysis errors loading ort terms
 conforming.input_statements: conforming errors ort profile runs
 conforming.conformity: analysis backends conforming conforming.assumptions
     conforming.input_statements errors facts loading options ort pipeline profile runs
-samples: analysis analysis.values analysis.values.derived analysis.values.value_facts errors
-    facts loading profile runs terms
+samples: analysis analysis.values analysis.values.value_facts errors facts loading profile
+    runs terms
 passes: api conforming.conformity errors loading options pipeline
 torch: analysis api conforming.conformity errors options profile
 reporting: analysis backends conforming conforming.conformity enforcing errors evidence facts

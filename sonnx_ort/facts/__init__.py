@@ -13,6 +13,7 @@ which reads its graph by a view. Python and onnx are all that this room needs.
     deriving     the engine: all facts of a graph, in its order
     iterations   Loops and Scans, and what is assumed of their states
     misinference what ONNX Runtime may infer wrongly of shapes
+    fatal_shapes the shapes at which it ends the process
     layout, products, shaping
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes

@@ -22,11 +22,10 @@ from sonnx_ort import models
 from sonnx_ort.checker import strict_reading
 from sonnx_ort.cli import application
 from sonnx_ort.conforming import change, products, verified
-from sonnx_ort.facts import accuracy, arithmetic
+from sonnx_ort.facts import accuracy, arithmetic, fatal_shapes
 from sonnx_ort.loading import external_data, growth
 from sonnx_ort.meaning.domains import _EXACT_IN_DOUBLE
 from sonnx_ort.models.example import Classification
-from sonnx_ort.ort import fatal_shapes
 from sonnx_ort.profile.catalog import OPERATOR_SET, OPERATORS, OperatorStanding, standing_of
 from sonnx_ort.reporting import terminal
 from sonnx_ort.runs import bodies, limits, value_files

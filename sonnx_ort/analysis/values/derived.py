@@ -5,7 +5,7 @@ operators before they broadcast both ways, and constants that ONNX Runtime folds
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -14,18 +14,20 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.values.constant_folding import ComputedConstants
 from sonnx_ort.analysis.values.declarations import constant_tensor, declared_axes, type_name
-from sonnx_ort.analysis.values.graph_node import GraphNode, graph_of, small_constant
+from sonnx_ort.analysis.values.graph_node import GraphNode, Held, graph_of, small_constant
 from sonnx_ort.analysis.values.value_types import ValueTypes
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.facts.bounds import MOST_CONSTANTS
 from sonnx_ort.facts.deriving import Engine, all_derived
 from sonnx_ort.facts.elements import HOLDING_SIZES
 from sonnx_ort.facts.established import KINDS, NUMBERS
+from sonnx_ort.facts.fatal_shapes import MOST_AXES, AxisCount, fatal_node
+from sonnx_ort.facts.fatal_shapes import Graph as InferredGraph
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import Graph, Node
 from sonnx_ort.facts.ranges import Range
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic, require
-from sonnx_ort.loading.traversal import every_graph
-from sonnx_ort.ort.fatal_shapes import AxisCount, refuse_fatal_shapes
+from sonnx_ort.loading.traversal import every_graph, every_node, in_words
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.layout import BROADCAST
@@ -68,8 +70,34 @@ def derived(
         )
 
     made = all_derived(make)
-    refuse_fatal_shapes(model, made.established("shape"), made.established("elements"))
+    _refuse_fatal_shapes(model, made)
     return made
+
+
+def _refuse_fatal_shapes(model: ir.Model, made: "Derived") -> None:
+    """Check that no node has an operand of a shape at which a session ends the process.
+
+    Raises:
+        InvalidModel: A node has.
+    """
+    shapes, contents = made.established("shape"), made.established("elements")
+
+    def seen(node: Node, inferred: Mapping[Any, Sizes]) -> GraphNode:
+        return GraphNode(cast(GraphNode, node).node, made.version, Held(inferred, contents))
+
+    nodes = [GraphNode(node, made.version, made) for node in every_node(model.graph)]
+    inputs = {
+        value: tuple(size if isinstance(size, int) else None for size in value.shape)
+        for value in model.graph.inputs
+        if value.shape is not None
+    }
+    found = fatal_node(InferredGraph(nodes, inputs, shapes, seen, made.name_of))
+    if found is not None:
+        node, reason = found
+        raise InvalidModel(
+            f"{in_words(cast(GraphNode, node).node)}: {reason}, at which shape inference and ONNX "
+            "Runtime can end the process; correct the node, or the nodes that compute its operand"
+        )
 
 
 class Derived(Engine):
@@ -207,11 +235,19 @@ class Derived(Engine):
         )
 
     def derive_results(self, node: Node) -> None:
-        """Derive what follows of the results of one node, and count their axes."""
+        """Derive what follows of the results of one node, and count their axes.
+
+        Raises:
+            InvalidModel: There are too many.
+        """
         own = cast(GraphNode, node).node
         self._note_foldable(own)
         super().derive_results(node)
-        self._axes.add(own, self.established("shape"))
+        if not self._axes.add(own.outputs, self.established("shape")):
+            raise InvalidModel(
+                f"{in_words(own)}: the results of the nodes up to this one can have more than "
+                f"{MOST_AXES} axes in all, which shape inference lists; compute with fewer axes"
+            )
 
     def _note_foldable(self, node: ir.Node) -> None:
         """Note a result that is computed from constants; a bool of a file may be any byte."""
