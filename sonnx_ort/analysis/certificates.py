@@ -130,7 +130,7 @@ class Proofs:
         except Rejected as error:
             self._reason = str(error)
         for node in examination.nodes:
-            value = next(output for output in node.target.node.outputs if output.name)
+            value = next(output for output in node.ruled.node.outputs if output.name)
             for obligation in node.found:
                 self._try(self._name(value), obligation)
         for limited in examination.limited:
@@ -290,7 +290,7 @@ def only_certified(examination: Examination, proofs: Proofs) -> Examination:
         replace(
             node,
             obligations=current(node.obligations),
-            operands=tuple(map(proofs.certified, node.target.inputs, node.operands)),
+            operands=tuple(map(proofs.certified, node.ruled.inputs, node.operands)),
         )
         for node in examination.nodes
     )

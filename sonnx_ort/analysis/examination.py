@@ -7,20 +7,19 @@ from itertools import zip_longest
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue, checked_values
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.findings import find_declarations, graph_obligations
 from sonnx_ort.analysis.obligation import Identity, Obligation, judged_for, waiver_of
 from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.progress import followed
 from sonnx_ort.analysis.report import Coverage, Extent, Report, asks_for_numbers
-from sonnx_ort.analysis.targets import (
-    CheckedValue,
-    Target,
-    checked_values,
+from sonnx_ort.analysis.ruled_nodes import (
+    RuledNode,
     is_of_known_version,
     require_allowed_types,
     require_known_version,
-    targets,
+    ruled_nodes,
 )
 from sonnx_ort.analysis.values.declarations import is_sparse
 from sonnx_ort.analysis.values.value_facts import Facts
@@ -90,7 +89,7 @@ class Examination:
     def proved(self) -> frozenset[ir.Node]:
         """The nodes that have rules, all of which are proved."""
         return frozenset(
-            examined.target.node
+            examined.ruled.node
             for examined in self.nodes
             if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
         )
@@ -140,15 +139,15 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     facts = _facts_within(model, demands, known)
     profiled = tuple(
         t
-        for t in targets(model)
+        for t in ruled_nodes(model)
         if _to_enforce(t, demands) or (complete and is_of_known_version(t))
     )
-    for target in profiled:
-        require_known_version(target)
-        _require_operands(target)
-        require_allowed_types(target, facts)
+    for ruled in profiled:
+        require_known_version(ruled)
+        _require_operands(ruled)
+        require_allowed_types(ruled, facts)
     terms = _Terms(demands, tuple(waivers), runtime)
-    kept = {} if known is None else {node.target.node: node for node in known.nodes}
+    kept = {} if known is None else {node.ruled.node: node for node in known.nodes}
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
@@ -167,7 +166,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         coverage=coverage(model, demands.operators),
         identity=identity,
     )
-    asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
+    asked_for = tuple(node for node in nodes if _to_enforce(node.ruled, demands))
     numbers = _rests_on_numbers(asked_for, limited, facts)
     return Examination(report, asked_for, facts, limited, runtime, numbers)
 
@@ -181,7 +180,7 @@ def _rests_on_numbers(
         for node in nodes
         for obligation in node.obligations
         if obligation.status is Status.PROVED
-        for value in obligation.rule.select_operands(node.target.operand_names, node.target.inputs)
+        for value in obligation.rule.select_operands(node.ruled.operand_names, node.ruled.inputs)
     )
     of_values = (
         facts.is_known_by_kernels(each.value, numbers=_is_of_elements(each.obligation))
@@ -209,18 +208,18 @@ def _facts(model: ir.Model, demands: Demands) -> Facts:
     return Facts(model, demands.contract, reads_weights=asks_for_numbers(demands))
 
 
-def _require_operands(target: Target) -> None:
+def _require_operands(ruled: RuledNode) -> None:
     """Check for omitted operands: the checker does not follow calls that omit function inputs."""
-    operator, inputs = target.operator, target.node.inputs
+    operator, inputs = ruled.operator, ruled.node.inputs
     for name, value in zip_longest(operator.operand_names(len(inputs)), inputs):
         if name is None or (value is None and name not in operator.optional):
             what = "has too many operands" if name is None else f"has no operand {name}"
             raise InvalidModel(
-                f"{target.operator.name} '{target.label}' {what}; correct it, or the function "
+                f"{ruled.operator.name} '{ruled.label}' {what}; correct it, or the function "
                 "that contains it and its calls"
             )
-    if not any(output.name for output in target.node.outputs):
-        raise InvalidModel(f"{target.operator.name} '{target.label}' has no output; name one")
+    if not any(output.name for output in ruled.node.outputs):
+        raise InvalidModel(f"{ruled.operator.name} '{ruled.label}' has no output; name one")
 
 
 def _is_of_elements(obligation: Obligation) -> bool:
@@ -228,19 +227,19 @@ def _is_of_elements(obligation: Obligation) -> bool:
     return obligation.rule.requirement.subject is Subject.ELEMENTS
 
 
-def _to_enforce(target: Target, demands: Demands) -> bool:
-    return target.operator.name in demands.operators
+def _to_enforce(ruled: RuledNode, demands: Demands) -> bool:
+    return ruled.operator.name in demands.operators
 
 
 def _examine_in_order(
     model: ir.Model,
-    profiled: Sequence[Target],
+    profiled: Sequence[RuledNode],
     facts: Facts,
     terms: _Terms,
     kept: Mapping[ir.Node, ExaminedNode],
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes in graph order, using the guards of earlier nodes for proofs."""
-    by_node = {target.node: target for target in profiled}
+    by_node = {ruled.node: ruled for ruled in profiled}
     passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
     every = tuple(every_node(model.graph))
@@ -248,9 +247,9 @@ def _examine_in_order(
         if node not in by_node:
             passed.visit(node)
             continue
-        target = by_node[node]
-        examined = kept.get(node) or _examine_target(target, facts, terms, passed)
-        checked = _to_enforce(target, terms.demands) and target.operator.checked_in_runs
+        ruled = by_node[node]
+        examined = kept.get(node) or _examine_ruled(ruled, facts, terms, passed)
+        checked = _to_enforce(ruled, terms.demands) and ruled.operator.checked_in_runs
         if checked and not examined.waived:
             passed.record(examined)
         else:
@@ -260,18 +259,18 @@ def _examine_in_order(
     return tuple(nodes)
 
 
-def _examine_target(
-    target: Target, facts: Facts, terms: _Terms, passed: PassedGuards
+def _examine_ruled(
+    ruled: RuledNode, facts: Facts, terms: _Terms, passed: PassedGuards
 ) -> ExaminedNode:
     demands = terms.demands
 
     def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
-        examined = passed.prove(examine_node(target, facts, demands.edition, broadcasting))
+        examined = passed.prove(examine_node(ruled, facts, demands.edition, broadcasting))
         judged = tuple(judged_for(o, terms.runtime) for o in examined.obligations)
         return replace(examined, obligations=judged)
 
     examined = examined_with(demands.broadcasting)
-    if not _to_enforce(target, demands):
+    if not _to_enforce(ruled, demands):
         return replace(
             examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
         )
@@ -304,9 +303,7 @@ def _general_obligations(
         for n in nodes
         if any(o.rule.requirement.subject is Subject.STORAGE for o in n.obligations)
     ]
-    covered = {
-        value for node in dense for value in (*node.target.inputs, *node.target.node.outputs)
-    }
+    covered = {value for node in dense for value in (*node.ruled.inputs, *node.ruled.node.outputs)}
     values = defined_values(model.graph)
     sparse = [v for v in values if is_sparse(v) and v not in covered]
     obligations = []

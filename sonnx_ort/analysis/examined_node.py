@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.targets import Target
+from sonnx_ort.analysis.ruled_nodes import RuledNode
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
@@ -123,7 +123,7 @@ Operands = tuple[Operand, ...]
 
 @dataclass(frozen=True, slots=True)
 class ExaminedNode:
-    """A node with its obligations.
+    """A node of the profile with its obligations; `ruled_nodes.py` has the views of a node.
 
     Attributes:
         broadcast: The plan for a Broadcast in front of the node; None if it needs none.
@@ -135,7 +135,7 @@ class ExaminedNode:
             still violated there is not enforced.
     """
 
-    target: Target
+    ruled: RuledNode
     operands: Operands
     obligations: tuple[Obligation, ...]
     broadcast: BroadcastPlan | None = None
@@ -152,16 +152,16 @@ class ExaminedNode:
 
 
 def examine_node(
-    target: Target, facts: Facts, edition: Edition, broadcasting: Broadcasting
+    ruled: RuledNode, facts: Facts, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
     """Find the obligations of one node."""
     examined = _examine(
-        target, facts.operands(target.operand_names, target.inputs), edition, broadcasting
+        ruled, facts.operands(ruled.operand_names, ruled.inputs), edition, broadcasting
     )
     return replace(
         examined,
-        foldable=tuple(map(facts.foldable, target.inputs)),
-        may_be_misinferred=tuple(map(facts.may_be_misinferred, target.inputs)),
+        foldable=tuple(map(facts.foldable, ruled.inputs)),
+        may_be_misinferred=tuple(map(facts.may_be_misinferred, ruled.inputs)),
     )
 
 
@@ -172,32 +172,30 @@ def operands_fit(obligations: Iterable[Obligation]) -> bool:
 
 
 def _examine(
-    target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
+    ruled: RuledNode, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
-    rules = target.operator.rules_of_node(edition, operands, target.attributes, target.version)
-    if target.operator is BROADCAST:
-        obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
+    rules = ruled.operator.rules_of_node(edition, operands, ruled.attributes, ruled.version)
+    if ruled.operator is BROADCAST:
+        obligations = tuple(_evaluate(rule, ruled, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
-        return ExaminedNode(target, operands, obligations, plan)
+        return ExaminedNode(ruled, operands, obligations, plan)
     shape_rule = next(
         (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES), None
     )
-    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts and shape_rule is not None:
-        return _examine_expandable(target, operands, rules, shape_rule)
-    return ExaminedNode(
-        target, operands, tuple(_evaluate(rule, target, operands) for rule in rules)
-    )
+    if broadcasting is Broadcasting.EXPLICIT and ruled.broadcasts and shape_rule is not None:
+        return _examine_expandable(ruled, operands, rules, shape_rule)
+    return ExaminedNode(ruled, operands, tuple(_evaluate(rule, ruled, operands) for rule in rules))
 
 
 def _examine_expandable(
-    target: Target, operands: Operands, rules: tuple[Rule, ...], shape_rule: Rule
+    ruled: RuledNode, operands: Operands, rules: tuple[Rule, ...], shape_rule: Rule
 ) -> ExaminedNode:
     """Examine a node that may need a Broadcast in front of it."""
-    alignment = _alignment(target, operands, shape_rule)
+    alignment = _alignment(ruled, operands, shape_rule)
     if alignment is not None and alignment.judgement.status is Status.VIOLATED:
         # The operands cannot be aligned, so the shape rules apply unchanged.
-        obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
-        return ExaminedNode(target, operands, obligations)
+        obligations = tuple(_evaluate(rule, ruled, operands) for rule in rules)
+        return ExaminedNode(ruled, operands, obligations)
     aligned = _aligned(operands, alignment)
     plan = replace(plan_broadcast(aligned, checked=True), alignment=alignment)
     if alignment is not None:
@@ -207,26 +205,26 @@ def _examine_expandable(
     plan = replace(plan, fits=fit.status is Status.PROVED)
     if plan.nothing_to_do and fit.status is not Status.VIOLATED:
         return ExaminedNode(
-            target, operands, tuple(_evaluate_plain(rule, target, operands) for rule in rules)
+            ruled, operands, tuple(_evaluate_plain(rule, ruled, operands) for rule in rules)
         )
     made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
     if made_equal.status is Status.PROVED:
-        plan = with_single_operands(plan, target.operator.single)
+        plan = with_single_operands(plan, ruled.operator.single)
     expanded = _expanded(aligned)
     obligations = tuple(
-        _declaration_violation(rule, target, expanded)
-        or _obligation(rule, target, operands, made_equal)
+        _declaration_violation(rule, ruled, expanded)
+        or _obligation(rule, ruled, operands, made_equal)
         if rule.requirement.subject is Subject.EQUAL_SHAPES
-        else _evaluate_plain(rule, target, operands)
+        else _evaluate_plain(rule, ruled, operands)
         for rule in rules
     )
-    broadcast = _obligation(E1, target, aligned, fit, BROADCAST.name)
-    return ExaminedNode(target, operands, (*obligations, broadcast), plan)
+    broadcast = _obligation(E1, ruled, aligned, fit, BROADCAST.name)
+    return ExaminedNode(ruled, operands, (*obligations, broadcast), plan)
 
 
-def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:
+def _alignment(ruled: RuledNode, operands: Operands, rule: Rule) -> Alignment | None:
     """How the second operand of a node with limited broadcasting is aligned."""
-    limits = target.limited_broadcasting
+    limits = ruled.limited_broadcasting
     if limits is None:
         return None
     a, b = operands
@@ -234,7 +232,7 @@ def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | No
         trailing = limits.trailing_axes(len(a.shape), len(b.shape))
     else:
         trailing = 0 if limits.axis is None else None
-    return Alignment(target.operator, rule, limits, limits.judge(a, b), trailing)
+    return Alignment(ruled.operator, rule, limits, limits.judge(a, b), trailing)
 
 
 def _aligned(operands: Operands, alignment: Alignment | None) -> Operands:
@@ -265,31 +263,31 @@ def _expanded(aligned: Operands) -> Operands:
     return tuple(replace(o, name=f"the expanded {o.name}", shape=common) for o in aligned)
 
 
-def _declaration_violation(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
+def _declaration_violation(rule: Rule, ruled: RuledNode, operands: Operands) -> Obligation | None:
     """The obligation, if what the file declares of the results alone breaks the rule."""
-    judgement = rule.judge_results(target.operand_names, operands, target.declared_results)
-    return None if judgement is None else _of_declaration(rule, target, operands, judgement)
+    judgement = rule.judge_results(ruled.operand_names, operands, ruled.declared_results)
+    return None if judgement is None else _of_declaration(rule, ruled, operands, judgement)
 
 
 def _of_declaration(
-    rule: Rule, target: Target, operands: Operands, judgement: Judgement
+    rule: Rule, ruled: RuledNode, operands: Operands, judgement: Judgement
 ) -> Obligation:
     hint = "correct the declaration of the result in the file, or remove it"
-    return replace(_obligation(rule, target, operands, judgement), hint=hint)
+    return replace(_obligation(rule, ruled, operands, judgement), hint=hint)
 
 
-def _evaluate(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    if not (rule.requirement.subject is Subject.EQUAL_SHAPES and target.asks_for_broadcasting):
-        return _evaluate_plain(rule, target, operands)
-    judgement, _ = rule.judge(target.operand_names, operands)
+def _evaluate(rule: Rule, ruled: RuledNode, operands: Operands) -> Obligation:
+    if not (rule.requirement.subject is Subject.EQUAL_SHAPES and ruled.asks_for_broadcasting):
+        return _evaluate_plain(rule, ruled, operands)
+    judgement, _ = rule.judge(ruled.operand_names, operands)
     if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 requests legacy broadcasting")
-    hint = _legacy_hint(rule, target, operands)
-    return replace(_obligation(rule, target, operands, judgement), hint=hint)
+    hint = _legacy_hint(rule, ruled, operands)
+    return replace(_obligation(rule, ruled, operands, judgement), hint=hint)
 
 
-def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
-    alignment = _alignment(target, operands, rule)
+def _legacy_hint(rule: Rule, ruled: RuledNode, operands: Operands) -> str:
+    alignment = _alignment(ruled, operands, rule)
     if alignment is not None and alignment.judgement.status is not Status.VIOLATED:
         aligned = _aligned(operands, alignment)
         if E1.requirement.judge(aligned).status is not Status.VIOLATED:
@@ -299,25 +297,25 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
     return "the second operand does not line up with the first; correct the model"
 
 
-def _evaluate_plain(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement, declared = rule.judge(target.operand_names, operands, target.declared_results)
+def _evaluate_plain(rule: Rule, ruled: RuledNode, operands: Operands) -> Obligation:
+    judgement, declared = rule.judge(ruled.operand_names, operands, ruled.declared_results)
     if declared:
-        return _of_declaration(rule, target, operands, judgement)
-    return _obligation(rule, target, operands, judgement)
+        return _of_declaration(rule, ruled, operands, judgement)
+    return _obligation(rule, ruled, operands, judgement)
 
 
 def _obligation(
-    rule: Rule, target: Target, operands: Operands, judgement: Judgement, operator: str = ""
+    rule: Rule, ruled: RuledNode, operands: Operands, judgement: Judgement, operator: str = ""
 ) -> Obligation:
     is_violated = judgement.status is Status.VIOLATED
     return Obligation(
         rule=rule,
-        operator=operator or target.operator.name,
-        node=target.label,
+        operator=operator or ruled.operator.name,
+        node=ruled.label,
         operands=operands,
         status=judgement.status,
         evidence=judgement.evidence,
         hint=rule.hint(operands) if is_violated else "",
-        path=target.path,
-        written=target.written,
+        path=ruled.path,
+        written=ruled.written,
     )

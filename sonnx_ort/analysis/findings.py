@@ -7,7 +7,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from sonnx_ort.analysis.obligation import Finding, Identity, Obligation
-from sonnx_ort.analysis.targets import nodes_with_paths
+from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
 from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.analysis.values.value_types import (

@@ -76,16 +76,16 @@ class PassedGuards:
 
     def record(self, examined: ExaminedNode) -> None:
         """Visit an enforced node: a run continues after it only if its rules are kept."""
-        target = examined.target
-        own = self._add_guard(f"{target.operator.name} '{target.label}'")
-        passed = self._guards_before(target.inputs) | own
-        self._guards_of.update(dict.fromkeys(target.node.outputs, passed))
-        if target.operator is not BROADCAST:
+        ruled = examined.ruled
+        own = self._add_guard(f"{ruled.operator.name} '{ruled.label}'")
+        passed = self._guards_before(ruled.inputs) | own
+        self._guards_of.update(dict.fromkeys(ruled.node.outputs, passed))
+        if ruled.operator is not BROADCAST:
             same_shape = map(self._with_same_shape, self._of_the_result_shape(examined))
-            self._shaped_like[target.output] = reduce(or_, same_shape, 0)
-            unary = len(target.inputs) == 1
-            last = self._shape_guard.get(target.inputs[0], -1) if unary else len(self._labels) - 1
-            self._shape_guard[target.output] = last
+            self._shaped_like[ruled.output] = reduce(or_, same_shape, 0)
+            unary = len(ruled.inputs) == 1
+            last = self._shape_guard.get(ruled.inputs[0], -1) if unary else len(self._labels) - 1
+            self._shape_guard[ruled.output] = last
         for obligation in examined.obligations:
             decision = _decided_by(obligation, examined)
             if decision is not None:
@@ -93,8 +93,8 @@ class PassedGuards:
         for sizes in _axes_that_may_clash_at_0(examined):
             if 1 in sizes:
                 self._note_positive(sizes, own)
-        if target.operator.name == "Conv":
-            self._note_image(target.node, own)
+        if ruled.operator.name == "Conv":
+            self._note_image(ruled.node, own)
 
     def _with_proof(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
         if obligation.status is not Status.RUNTIME:
@@ -116,7 +116,7 @@ class PassedGuards:
     def _equal_shapes(self, examined: ExaminedNode) -> str | None:
         if examined.broadcast is not None or any(examined.may_be_misinferred):
             return None
-        inputs = examined.target.inputs
+        inputs = examined.ruled.inputs
         common = reduce(and_, map(self._with_same_shape, inputs))
         if not common:
             return None
@@ -128,7 +128,7 @@ class PassedGuards:
 
     def _no_size_of_0(self, examined: ExaminedNode) -> str | None:
         """Evidence that no size of 0 meets a 1, if operands can only be incompatible that way."""
-        before = self._guards_before(examined.target.inputs)
+        before = self._guards_before(examined.ruled.inputs)
         axes = list(_axes_that_may_clash_at_0(examined))
         open_sizes = [set(sizes) - {1} for sizes in axes]
         if not axes or any(len(sizes) != 1 for sizes in open_sizes):
@@ -157,7 +157,7 @@ class PassedGuards:
     def _decided_before(
         self, decision: tuple[Hashable, tuple[ir.Value, ...]], examined: ExaminedNode
     ) -> str | None:
-        before = self._decided.get(decision, 0) & self._guards_before(examined.target.inputs)
+        before = self._decided.get(decision, 0) & self._guards_before(examined.ruled.inputs)
         if not before:
             return None
         names = " and ".join(f"'{value.name}'" for value in decision[1])
@@ -166,14 +166,14 @@ class PassedGuards:
 
     def _of_the_result_shape(self, examined: ExaminedNode) -> Sequence[ir.Value]:
         """The operands that have the shape of the result in every run that continues."""
-        inputs = examined.target.inputs
+        inputs = examined.ruled.inputs
         if examined.broadcast is not None:
             pairs = zip(inputs, examined.broadcast.expanded, strict=True)
             return [value for value, expanded in pairs if not expanded]
         subjects = (o.rule.requirement.subject for o in examined.obligations)
         if Subject.EQUAL_SHAPES in subjects:
             return inputs
-        rule = rule_for(examined.target.node, self._version)
+        rule = rule_for(examined.ruled.node, self._version)
         return inputs[:1] if rule is not None and rule.shapes is like_first else ()
 
     def _guards_before(self, values: Iterable[ir.Value | None]) -> int:
@@ -209,10 +209,10 @@ def _decided_by(
     obligation: Obligation, examined: ExaminedNode
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run checks, and the values that decide it; None if other values matter too."""
-    requirement, target = obligation.rule.requirement, examined.target
+    requirement, ruled = obligation.rule.requirement, examined.ruled
     if obligation.status is not Status.RUNTIME or not isinstance(requirement, OnElements):
         return None
     if not requirement.checked or not isinstance(requirement.numbers, NumberSet):
         return None
-    given = zip(target.operand_names, target.inputs, strict=True)
+    given = zip(ruled.operand_names, ruled.inputs, strict=True)
     return requirement.numbers, tuple(v for name, v in given if name == requirement.checked)

@@ -347,7 +347,7 @@ class _Editing:
             self._examine_again(title, bound=bound)
             return
         same = {node for node, content in after.nodes.items() if content == before.nodes.get(node)}
-        nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
+        nodes = tuple(examined for examined in known.nodes if examined.ruled.node in same)
         self._examine_again(title, replace(known, nodes=nodes), bound)
 
     def _examine_again(
@@ -397,7 +397,7 @@ def _without_end() -> SonnxError:
 
 def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]) -> None:
     violated = frozenset(
-        node.target.node
+        node.ruled.node
         for node in examination.nodes
         if any(o.status is Status.VIOLATED and o.rule.id in rules for o in node.found)
     )

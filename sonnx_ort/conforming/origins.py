@@ -5,7 +5,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.targets import nodes_with_paths
+from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
 from sonnx_ort.loading.traversal import defined_values, label_of
 
 _ORIGIN = "sonnx_ort.origin"

@@ -13,7 +13,7 @@ from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.progress import followed
-from sonnx_ort.analysis.targets import nodes_with_paths
+from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
 from sonnx_ort.conforming import (
     broadcasts,
     constants,
@@ -199,7 +199,7 @@ class Round:
         if outside:
             # A decomposition removes a node, with all that its branches hold.
             present = set(every_node(self.model.graph))
-            nodes = tuple(node for node in nodes if node.target.node in present)
+            nodes = tuple(node for node in nodes if node.ruled.node in present)
         changing = followed(nodes, "changing nodes", len(nodes))
         made += [self._change(examined, names, conversions) for examined in changing]
         return [change for change in made if change is not None]
@@ -261,7 +261,7 @@ class Round:
     def _change(
         self, examined: ExaminedNode, names: ValueNames, conversions: Mapping[_Node, Obligation]
     ) -> Made | None:
-        target = examined.target
+        ruled = examined.ruled
         open_rules = {o.rule.id for o in examined.obligations if o.status is not Status.PROVED}
         for change in CHANGES:
             if change.rules.isdisjoint(open_rules):
@@ -273,7 +273,7 @@ class Round:
             conversion = conversions.get(place_of(concerned[0])[1:])
             if conversion is not None and GR3.id in change.rules & self.selection.rules:
                 concerned.append(conversion)
-            edit = self._edit(target.node, names, tuple(examined.operands), target.declared_results)
+            edit = self._edit(ruled.node, names, tuple(examined.operands), ruled.declared_results)
             made = self._try(change, edit, concerned)
             if made is not None:
                 return made

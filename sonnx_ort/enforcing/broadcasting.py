@@ -55,7 +55,7 @@ class ShapeDecisions:
 def oldest_opset_with_broadcast(examined: ExaminedNode, decisions: ShapeDecisions) -> int:
     """The oldest opset in which a Broadcast, or the one in front of a node, can be lowered."""
     types = {operand.element_type for operand in examined.operands}
-    own = examined.target.operator is BROADCAST and ElementType.BFLOAT16 in types
+    own = examined.ruled.operator is BROADCAST and ElementType.BFLOAT16 in types
     hidden = oldest_opset_with_hidden_shapes(examined)
     return max(decisions.oldest_opset, hidden, _ALLOWZERO if own else _EXPAND)
 
@@ -83,7 +83,7 @@ def expand_operands(
 
     The values are the operands, already converted to the type that the node computes in.
     """
-    plan, label = examined.broadcast, examined.target.label
+    plan, label = examined.broadcast, examined.ruled.label
     if plan is None:
         return values
     hidden = hide_misinferred_shapes(nodes, values, examined)
@@ -109,7 +109,7 @@ def expand_read_operands(
     if plan.fits and not any(others.expanded):
         return values
     hidden = hide_misinferred_shapes(nodes, values, examined)
-    common = common_shape(nodes, examined.target.label, hidden, plan, decisions)
+    common = common_shape(nodes, examined.ruled.label, hidden, plan, decisions)
     return [
         value
         if single
@@ -181,14 +181,14 @@ def lower_broadcast(
     Returns:
         The new value of each named output. All of them depend on the check.
     """
-    target = examined.target
+    ruled = examined.ruled
     plan = examined.broadcast
     if plan is None:
-        raise ValueError(f"Broadcast '{target.label}' has no plan")
-    values = hide_misinferred_shapes(nodes, target.inputs, examined)
-    common = common_shape(nodes, target.label, values, plan, decisions)
+        raise ValueError(f"Broadcast '{ruled.label}' has no plan")
+    values = hide_misinferred_shapes(nodes, ruled.inputs, examined)
+    common = common_shape(nodes, ruled.label, values, plan, decisions)
     made = {}
-    for index, output in enumerate(target.node.outputs):
+    for index, output in enumerate(ruled.node.outputs):
         if output.name:
             # Separate nodes keep two outputs from becoming one value.
             separate = nodes.body()
@@ -224,4 +224,4 @@ def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Val
 def operand_type(examined: ExaminedNode, index: int) -> str | None:
     """The proved type of an operand of a Broadcast, else the declared one; None if unknown."""
     known = examined.operands[index].element_type
-    return known or declared_type(examined.target.inputs[index])
+    return known or declared_type(examined.ruled.inputs[index])

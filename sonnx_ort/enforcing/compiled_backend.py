@@ -18,9 +18,9 @@ from typing import cast
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_name
 from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.compiled_guards import CompiledGuard, guard_of_node, guard_of_value
@@ -70,25 +70,25 @@ class CompiledBackend(NativeBackend):
             The nodes, with the obligations that are still to be enforced. A Broadcast that the
             kernel of another node does is not among them.
         """
-        compiled = {n.target.node: n for n in examination.nodes if has_compiled_kernel(n)}
+        compiled = {n.ruled.node: n for n in examination.nodes if has_compiled_kernel(n)}
         kept = {checked.node for checked in examination.checked_values}
         for node, examined in compiled.items():
             reader = _only_reader(node) if _is_broadcast(examined) else None
             if reader not in compiled or node in kept:
                 continue
             # An operator that reads a single element gives another result if its kernel expands it.
-            if not compiled[reader].target.operator.single:
+            if not compiled[reader].ruled.operator.single:
                 self._in_front[reader] = examined
         # A kernel that broadcasts is faster than an Expand and a node that stays.
         self._staying = {
             node for node, each in compiled.items() if node not in self._in_front and _stays(each)
         }
         compiled = {node: n for node, n in compiled.items() if node not in self._staying}
-        others = tuple(n for n in examination.nodes if n.target.node not in compiled)
+        others = tuple(n for n in examination.nodes if n.ruled.node not in compiled)
         prepared = super().prepare(replace(examination, nodes=others))
-        by_node = compiled | {n.target.node: n for n in prepared}
-        done = {examined.target.node for examined in self._in_front.values()}
-        nodes = (examined.target.node for examined in examination.nodes)
+        by_node = compiled | {n.ruled.node: n for n in prepared}
+        done = {examined.ruled.node for examined in self._in_front.values()}
+        nodes = (examined.ruled.node for examined in examination.nodes)
         return [by_node[node] for node in nodes if node not in done]
 
     def guarded_operands(
@@ -106,7 +106,7 @@ class CompiledBackend(NativeBackend):
             return True
         if isinstance(examined, CheckedValue):
             return guard_of_value(examined) is None
-        if examined.broadcast is not None or not examined.target.operator.checked_in_runs:
+        if examined.broadcast is not None or not examined.ruled.operator.checked_in_runs:
             return True
         decision = self.decision_of(examined)
         return bool(decision.rules) and self._guard_of(decision) is None
@@ -141,40 +141,40 @@ class CompiledBackend(NativeBackend):
         Raises:
             SonnxError: The node has no compiled kernel, and the native backend cannot enforce it.
         """
-        if examined.target.node in self._staying or not has_compiled_kernel(examined):
+        if examined.ruled.node in self._staying or not has_compiled_kernel(examined):
             super().enforce(examined)
             return
-        node, in_front = examined.target.node, self._in_front.get(examined.target.node)
+        node, in_front = examined.ruled.node, self._in_front.get(examined.ruled.node)
         if in_front is None:
-            self._replace_by_kernel(examined, examined.target.inputs, Original.of(node))
+            self._replace_by_kernel(examined, examined.ruled.inputs, Original.of(node))
             return
-        original = Original.of(node, in_front.target.node)
+        original = Original.of(node, in_front.ruled.node)
         obligations = (*examined.obligations, *in_front.obligations)
         both = replace(examined, obligations=obligations, broadcast=in_front.broadcast)
-        self._replace_by_kernel(both, in_front.target.inputs, original)
-        cast(ir.Graph, in_front.target.node.graph).remove(in_front.target.node, safe=True)
+        self._replace_by_kernel(both, in_front.ruled.inputs, original)
+        cast(ir.Graph, in_front.ruled.node.graph).remove(in_front.ruled.node, safe=True)
 
     def _replace_by_kernel(
         self, examined: ExaminedNode, operands: Sequence[ir.Value], original: Original
     ) -> None:
-        target = examined.target
+        ruled = examined.ruled
         self._model.opset_imports[COMPILED_DOMAIN] = DOMAIN_VERSION
         names = self.groups.nodes(
-            next(str(output.name) for output in target.node.outputs if output.name)
+            next(str(output.name) for output in ruled.node.outputs if output.name)
         )
         results = [
             names.value("result") if output.name else ir.Value(name="")
-            for output in target.node.outputs
+            for output in ruled.node.outputs
         ]
         node = ir.node(
-            compiled_name(target.operator),
+            compiled_name(ruled.operator),
             operands,
-            {"node": escaped(target.label), **self._attributes(examined)},
+            {"node": escaped(ruled.label), **self._attributes(examined)},
             domain=COMPILED_DOMAIN,
             outputs=results,
-            name=escaped(target.node.name or ""),
-            doc_string=target.node.doc_string,
-            metadata_props=target.node.metadata_props,
+            name=escaped(ruled.node.name or ""),
+            doc_string=ruled.node.doc_string,
+            metadata_props=ruled.node.metadata_props,
         )
         record_rules(node, examined)
         self.replace_declared(examined, original, [node], results)
@@ -186,26 +186,26 @@ class CompiledBackend(NativeBackend):
         shapes.
         """
         own = {} if _is_broadcast(examined) else self._own_attributes(examined)
-        plan, in_front = examined.broadcast, self._in_front.get(examined.target.node)
+        plan, in_front = examined.broadcast, self._in_front.get(examined.ruled.node)
         if plan is None:
             return own
         names = {f"operand_{i}": escaped(operand.value) for i, operand in enumerate(plan.operands)}
         if _is_broadcast(examined):
             return names
         if in_front is not None:
-            own["broadcast"] = escaped(in_front.target.label)
-        operands = zip(examined.target.operand_names, plan.expanded, strict=True)
+            own["broadcast"] = escaped(in_front.ruled.label)
+        operands = zip(examined.ruled.operand_names, plan.expanded, strict=True)
         expanded = (name for name, needed in operands if needed or in_front is not None)
         return {**own, "expanded": " ".join(expanded), **names}
 
     def _own_attributes(self, examined: ExaminedNode) -> dict[str, str | int]:
         """The edition, and what ONNX Runtime needs to compute an operator."""
         own: dict[str, str | int] = {"edition": self._edition.value}
-        target = examined.target
-        if COMPILED_OPERATORS[target.operator.name].standard is None:
+        ruled = examined.ruled
+        if COMPILED_OPERATORS[ruled.operator.name].standard is None:
             return own
-        version = operator_version(target.operator.name, target.version)
-        given = {n: cast(str | int, target.attributes[n]) for n in target.further_attributes}
+        version = operator_version(ruled.operator.name, ruled.version)
+        given = {n: cast(str | int, ruled.attributes[n]) for n in ruled.further_attributes}
         return {**own, "version": version, **given}
 
 
@@ -243,15 +243,15 @@ def _stays(examined: ExaminedNode) -> bool:
         o.status is Status.PROVED and o.rule.requirement.subject is Subject.EQUAL_SHAPES
         for o in in_run
     )
-    target = examined.target
+    ruled = examined.ruled
     return (
         shapes_proved
         and examined.broadcast is None
         and not _is_broadcast(examined)
         and element_type_of(examined) in _COMPUTED_ONCE
         and not has_other_zeros(examined)
-        and not target.further_attributes
-        and target.version >= target.operator.oldest_kernels
+        and not ruled.further_attributes
+        and ruled.version >= ruled.operator.oldest_kernels
     )
 
 
@@ -268,21 +268,21 @@ def _only_reader(node: ir.Node) -> ir.Node | None:
 
 
 def _is_broadcast(examined: ExaminedNode) -> bool:
-    return examined.target.operator is BROADCAST
+    return examined.ruled.operator is BROADCAST
 
 
 def _computes(examined: ExaminedNode) -> bool:
     """Whether there is a kernel for a node: its operator, type, attributes and broadcasting."""
-    target = examined.target
-    compiled = COMPILED_OPERATORS.get(target.operator.name)
+    ruled = examined.ruled
+    compiled = COMPILED_OPERATORS.get(ruled.operator.name)
     if compiled is None or element_type_of(examined) not in compiled.types:
         return False
     standard = compiled.standard
     if standard is None:
-        return compiled.takes(len(target.inputs)) and not target.further_attributes
+        return compiled.takes(len(ruled.inputs)) and not ruled.further_attributes
     return (
-        target.version >= standard.oldest_version
-        and set(target.further_attributes) <= set(standard.attributes)
+        ruled.version >= standard.oldest_version
+        and set(ruled.further_attributes) <= set(standard.attributes)
         and not _expands_for_another_result(examined)
     )
 
@@ -294,7 +294,7 @@ def _expands_for_another_result(examined: ExaminedNode) -> bool:
     """
     plan = examined.broadcast
     return plan is not None and any(
-        expanded and not single and operand.name in examined.target.operator.single
+        expanded and not single and operand.name in examined.ruled.operator.single
         for operand, expanded, single in zip_longest(plan.operands, plan.expanded, plan.single)
     )
 
@@ -305,9 +305,9 @@ def _broadcasts_equally(examined: ExaminedNode) -> bool:
     ONNX Runtime knows the types of several results only if they are the same. It does not run a
     body that returns a result of unknown rank.
     """
-    if not _is_broadcast(examined) or examined.target.further_attributes:
+    if not _is_broadcast(examined) or examined.ruled.further_attributes:
         return False
     first, *others = (operand_type(examined, index) for index in range(len(examined.operands)))
     of_one_type = ElementType.named(first) is not None and all(each == first for each in others)
-    returned = any(output.is_graph_output() for output in examined.target.node.outputs)
-    return of_one_type and not (returned and examined.target.path)
+    returned = any(output.is_graph_output() for output in examined.ruled.node.outputs)
+    return of_one_type and not (returned and examined.ruled.path)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.custom_ops.compiled.guards import GUARD, GuardOperand, guard_text
 from sonnx_ort.custom_ops.failure_channel import telling_guard_name
 from sonnx_ort.custom_ops.inspection import remark_on, value_operator
@@ -102,9 +102,9 @@ def guard_of_node(
         if len(known) == len(rules):
             read = [place for place, operand in enumerate(kept) if operand.place is not None]
             names = [kept[place].name for place in read]
-            target = examined.target
+            ruled = examined.ruled
             return CompiledGuard(
-                *(target.operator.name, target.label, rules, known, read, names, kind),
+                *(ruled.operator.name, ruled.label, rules, known, read, names, kind),
                 rank=_certain_rank(examined),
             )
     return None
@@ -136,7 +136,7 @@ def guard_of_value(checked: CheckedValue) -> CompiledGuard | None:
 def _test(
     rule: Rule, examined: ExaminedNode, operands: Sequence[GuardOperand], guarded: GuardedNode
 ) -> str | None:
-    selected = rule.select_operands(examined.target.operand_names, operands)
+    selected = rule.select_operands(examined.ruled.operand_names, operands)
     own = next((o.element_type for o in selected if o.element_type is not None), None)
     limited_as = guarded.element_type if own is guarded.computed_in else own
     return None if limited_as is None else guard_text(rule, selected, limited_as)
@@ -144,14 +144,14 @@ def _test(
 
 def _operands(examined: ExaminedNode, guarded: GuardedNode) -> list[GuardOperand]:
     """The operands in their places, in the types in which the node reads them."""
-    target = examined.target
+    ruled = examined.ruled
     converted = guarded.computed_in is not guarded.element_type
     found = []
     for place, (name, operand) in enumerate(
-        zip(target.operand_names, examined.operands, strict=True)
+        zip(ruled.operand_names, examined.operands, strict=True)
     ):
         own = ElementType.named(operand.element_type)
-        if converted and name not in target.operator.operand_types:
+        if converted and name not in ruled.operator.operand_types:
             own = guarded.computed_in
         found.append(GuardOperand(place, name, own))
     return found
@@ -165,7 +165,7 @@ def _without_weights(
     Kernels keep other forms of weights, and ONNX Runtime frees those that nothing else reads.
     """
     places, found = itertools.count(), []
-    values = examined.target.inputs
+    values = examined.ruled.inputs
     for operand, known, value in zip(operands, examined.operands, values, strict=True):
         certain = value.is_initializer() and not value.is_graph_input()
         if operand.place and certain and has_known_sizes(known.shape):

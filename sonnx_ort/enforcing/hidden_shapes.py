@@ -31,9 +31,9 @@ import numpy as np
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.analysis.values.declarations import declared_type
 from sonnx_ort.analysis.values.graph_node import collected_by_loops
 from sonnx_ort.analysis.values.provenance import has_scalars, is_control_input
@@ -114,7 +114,7 @@ def hide_scalars_after(
     A Scan needs the shape; its body gets a state of unknown shape in any case. ONNX Runtime's
     optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
-    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
+    read = [*(node.ruled.inputs for node in nodes), *((each.value,) for each in checked)]
     inputs = dict.fromkeys(v for values in read for v in facts.inputs_affecting(values))
     uses = {
         value: [u for u in each if u[0].op_type != "Scan" and not is_control_input(*u)]
@@ -156,7 +156,7 @@ def _next_state(state: ir.Value, following: ir.Value) -> ir.Node:
 def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[ir.Value, ...]:
     """The values that only Shapes read, after nodes that a run has to check, sorted by name."""
     checked = {
-        examined.target.node
+        examined.ruled.node
         for examined in examination.nodes
         if any(o.rule.in_run and o.status is Status.RUNTIME for o in examined.obligations)
     }

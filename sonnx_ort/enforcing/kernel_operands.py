@@ -48,7 +48,7 @@ def inspected_operands(
     The custom operator reads shapes, and the elements of some operands; the node reads the same
     elements.
     """
-    operator, names = examined.target.operator, examined.target.operand_names
+    operator, names = examined.ruled.operator, examined.ruled.operand_names
     if operator.repeated_operand is not None:
         shapes = [nodes.shape(value) for value in operands]
         return [joined(nodes, shapes), ranks_in_run(nodes, shapes)], list(operands)
@@ -71,18 +71,18 @@ def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Valu
     Raises:
         SonnxError: Its elements would be read, and their type is unknown.
     """
-    target = examined.target
+    ruled = examined.ruled
     element_type: ElementType | None = ElementType.INT64
-    if name not in target.operator.by_shape:
-        fixed = ElementType.named(target.operator.operand_types.get(name))
+    if name not in ruled.operator.by_shape:
+        fixed = ElementType.named(ruled.operator.operand_types.get(name))
         element_type = fixed or element_type_of(examined)
     if element_type is None:
         raise SonnxError(
-            f"{target.operator.name} '{target.label}': {name} is not given, and its element type "
-            f"is that of '{target.inputs[0].name}', which is unknown; declare it in value_info"
+            f"{ruled.operator.name} '{ruled.label}': {name} is not given, and its element type "
+            f"is that of '{ruled.inputs[0].name}', which is unknown; declare it in value_info"
         )
     taken = CARRIERS.get(element_type, element_type)
-    return nodes.constant(omitted(target.operator, name), "left_out", taken)
+    return nodes.constant(omitted(ruled.operator, name), "left_out", taken)
 
 
 def _as_kernels_take(
@@ -91,7 +91,7 @@ def _as_kernels_take(
     """An operand's elements in a type that kernels take, and the operand that the node reads."""
     operand = examined.operands[position]
     own = ElementType.named(operand.element_type)
-    fixed = examined.target.operator.operand_types.get(operand.name)
+    fixed = examined.ruled.operator.operand_types.get(operand.name)
     wanted = ElementType.named(fixed) or CARRIERS.get(own or ElementType.FLOAT)
     if wanted is None or wanted is own:
         return value, value

@@ -12,9 +12,9 @@ from collections.abc import Collection, Container, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.enforcing.broadcasting import (
     ShapeDecisions,
 )
@@ -114,7 +114,7 @@ class EnforcingBackend(ABC):
         results: Sequence[ir.Value],
     ) -> None:
         """Replace a node by new nodes and results, with an output that is declared anew."""
-        node = examined.target.node
+        node = examined.ruled.node
         self.declare_output(examined)
         pairs = zip(node.outputs, results, strict=True)
         values = {output: result for output, result in pairs if output.name}

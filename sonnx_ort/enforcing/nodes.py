@@ -160,7 +160,7 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
 
     This is for users and their tools; nothing here relies on it.
     """
-    own = [o for o in examined.obligations if o.operator == examined.target.operator.name]
+    own = [o for o in examined.obligations if o.operator == examined.ruled.operator.name]
     proved = (o.rule.id for o in own if o.status is Status.PROVED)
     node.metadata_props[RULES] = " ".join(o.rule.id for o in own)
     node.metadata_props[PROVED] = " ".join(proved)
@@ -171,8 +171,8 @@ def keep_as_it_is(examined: ExaminedNode) -> None:
 
     A rewrite also adds nodes that move elements, and another one changes nothing.
     """
-    if not examined.target.operator.moves_elements:
-        record_rules(examined.target.node, examined)
+    if not examined.ruled.operator.moves_elements:
+        record_rules(examined.ruled.node, examined)
     drop_legacy_attributes(examined)
 
 
@@ -186,7 +186,7 @@ def computed(
     Returns:
         Its outputs, in the places of those of the node.
     """
-    original = examined.target.node
+    original = examined.ruled.node
     drop_legacy_attributes(examined)
     given = iter(operands)
     results = [
@@ -208,6 +208,6 @@ def computed(
 
 def drop_legacy_attributes(examined: ExaminedNode) -> None:
     """Remove the attributes of legacy broadcasting, which newer opsets do not have."""
-    attributes = examined.target.node.attributes
-    for name in [name for name in attributes if name not in examined.target.further_attributes]:
+    attributes = examined.ruled.node.attributes
+    for name in [name for name in attributes if name not in examined.ruled.further_attributes]:
         del attributes[name]

@@ -115,7 +115,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         return
     examination, choices, kind = plan.examination, plan.choices, _class_of(plan.choices.backend)
     before = model.opset_imports[STANDARD_DOMAIN]
-    raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
+    raise_opset(model, (examined.ruled.node for examined in examination.nodes), plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
     forget_declarations(model)
@@ -141,9 +141,9 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
             keep_rank(output, examination.facts, backend.groups)
     hide_from_shapes(plan.for_shapes, backend.groups)
     for examined in backend.prepare(examination):
-        if examined.target.operator is BROADCAST and not kind.broadcasts(examined):
+        if examined.ruled.operator is BROADCAST and not kind.broadcasts(examined):
             _lower_broadcast(backend, examined)
-        elif examined.target.node in plan.kept:
+        elif examined.ruled.node in plan.kept:
             _keep(backend, examined)
         else:
             backend.enforce(examined)
@@ -155,20 +155,20 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
 
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
-    stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
+    stem = next(str(output.name) for output in examined.ruled.node.outputs if output.name)
     nodes = backend.groups.nodes(stem)
-    node, values = examined.target.node, lower_broadcast(nodes, examined, backend.decisions())
+    node, values = examined.ruled.node, lower_broadcast(nodes, examined, backend.decisions())
     backend.groups.replace(Original.of(node), node, nodes.nodes, values)
 
 
 def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     """Keep the standard operator, after a Broadcast if one is needed."""
-    target = examined.target
+    ruled = examined.ruled
     if examined.broadcast is None:
         keep_as_it_is(examined)
         return
-    original, nodes = Original.of(target.node), backend.groups.nodes(str(target.output.name))
-    operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
+    original, nodes = Original.of(ruled.node), backend.groups.nodes(str(ruled.output.name))
+    operands = expand_operands(nodes, examined, ruled.inputs, backend.decisions())
     results = computed(nodes, examined, operands)
     backend.replace_declared(examined, original, nodes.nodes, results)
 
@@ -177,7 +177,7 @@ def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> in
     if examined.broadcast is None or backend.broadcasts(examined):
         return backend.oldest_opset(examined)
     oldest = oldest_opset_with_broadcast(examined, backend.decisions())
-    own = examined.target.operator is BROADCAST
+    own = examined.ruled.operator is BROADCAST
     return oldest if own else max(oldest, backend.oldest_opset(examined))
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.targets import CheckedValue, parameter_texts
+from sonnx_ort.analysis.ruled_nodes import parameter_texts
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import (
@@ -102,11 +103,11 @@ class PythonBackend(EnforcingBackend):
         nodes = examination.nodes
         candidates = [node for node in nodes if can_keep_standard_node(node)]
         never_violated = {
-            n.target.node
+            n.ruled.node
             for n in candidates
             if _only_waived(n) or not (_can_be_checked(n) or has_other_zeros(n))
         }
-        others = [node for node in nodes if node.target.node not in never_violated]
+        others = [node for node in nodes if node.ruled.node not in never_violated]
         checked = {value.node for value in examination.checked_values if value.node is not None}
         return constant_nodes(model, others, checked) | never_violated
 
@@ -129,7 +130,7 @@ class PythonBackend(EnforcingBackend):
             node
             for node in examination.nodes
             if node.broadcast is not None
-            or (not node.target.operator.elementwise and _can_be_checked(node))
+            or (not node.ruled.operator.elementwise and _can_be_checked(node))
         ]
         graph, facts = self._model.graph, examination.facts
         hide_scalars_after(graph, self.groups, reading_shapes, facts)
@@ -143,9 +144,9 @@ class PythonBackend(EnforcingBackend):
         """
         require_kernel(examined)
         require_nothing_waived(examined)
-        target = examined.target
-        original, nodes = Original.of(target.node), self.groups.nodes(str(target.output.name))
-        custom = CUSTOM_OPERATORS[target.operator.name]
+        ruled = examined.ruled
+        original, nodes = Original.of(ruled.node), self.groups.nodes(str(ruled.output.name))
+        custom = CUSTOM_OPERATORS[ruled.operator.name]
         if isinstance(custom, Inspection):
             results = self._inspected(nodes, examined)
         elif custom.arithmetic is None:
@@ -205,14 +206,14 @@ class PythonBackend(EnforcingBackend):
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of a custom operator that computes."""
-        target, carrier = examined.target, carrier_of(examined)
-        operands: Sequence[ir.Value] = target.inputs
+        ruled, carrier = examined.ruled, carrier_of(examined)
+        operands: Sequence[ir.Value] = ruled.inputs
         if carrier is not None:
-            operands = converted_operands(nodes, target, operands, carrier)
+            operands = converted_operands(nodes, ruled, operands, carrier)
         operands = expand_operands(nodes, examined, operands, self.decisions())
         result = self._enforced(nodes, examined, operands)
         element_type = element_type_of(examined)
-        if carrier is not None and element_type is not None and not target.operator.result_type:
+        if carrier is not None and element_type is not None and not ruled.operator.result_type:
             result = converted_back(nodes, result, element_type)
         return result
 
@@ -221,16 +222,16 @@ class PythonBackend(EnforcingBackend):
 
         ONNX Runtime has no kernels for bfloat16 but of operators that move elements.
         """
-        target, element_type = examined.target, element_type_of(examined)
-        operands = hide_misinferred_shapes(nodes, target.inputs, examined)
+        ruled, element_type = examined.ruled, element_type_of(examined)
+        operands = hide_misinferred_shapes(nodes, ruled.inputs, examined)
         shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
         read = [nodes.add("Reshape", [first, shape], "of_its_shape"), *others]
-        if element_type is not ElementType.BFLOAT16 or target.operator.moves_elements:
+        if element_type is not ElementType.BFLOAT16 or ruled.operator.moves_elements:
             return computed(nodes, examined, read)
-        converted = converted_operands(nodes, target, read, CARRIERS[element_type])
+        converted = converted_operands(nodes, ruled, read, CARRIERS[element_type])
         result, *more = computed(nodes, examined, converted)
-        if target.operator.result_type is None:
+        if ruled.operator.result_type is None:
             result = converted_back(nodes, result, element_type)
         return [result, *more]
 
@@ -238,11 +239,11 @@ class PythonBackend(EnforcingBackend):
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
     ) -> list[ir.Value]:
         """The results of the standard node after a custom operator that checks its operands."""
-        target, carrier = examined.target, carrier_of(examined)
-        operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
+        ruled, carrier = examined.ruled, carrier_of(examined)
+        operands = list(expand_operands(nodes, examined, ruled.inputs, self.decisions()))
         checked: Sequence[ir.Value] = operands
         if carrier is not None:
-            checked = converted_operands(nodes, target, checked, carrier)
+            checked = converted_operands(nodes, ruled, checked, carrier)
         passed = self._enforced(nodes, examined, checked)
         element_type = element_type_of(examined)
         position = custom.passed_operand
@@ -256,26 +257,26 @@ class PythonBackend(EnforcingBackend):
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
     ) -> ir.Value:
         """Add the custom operator and its guard, and return the guard's output."""
-        target = examined.target
-        custom = CUSTOM_OPERATORS[target.operator.name]
-        if target.operator.repeated_operand is not None and not isinstance(custom, Inspection):
+        ruled = examined.ruled
+        custom = CUSTOM_OPERATORS[ruled.operator.name]
+        if ruled.operator.repeated_operand is not None and not isinstance(custom, Inspection):
             operands = in_one_vector(nodes, operands)
-        rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
+        rules = [o.rule for o in examined.obligations if o.operator == ruled.operator.name]
         first = len(nodes.nodes)
         result = nodes.enforced(
             custom.name,
             operands,
             {
-                "node": target.label,
+                "node": ruled.label,
                 "edition": self._edition.value,
-                **parameter_texts(target.node, target.operator, nodes.opset),
+                **parameter_texts(ruled.node, ruled.operator, nodes.opset),
             },
-            guard=guard_name(target.operator.name, target.label, rules, logged=True),
+            guard=guard_name(ruled.operator.name, ruled.label, rules, logged=True),
         )
         kernel = nodes.nodes[first]
         if custom.arithmetic is not None:
-            kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
-            kernel.metadata_props.update(target.node.metadata_props)
+            kernel.name, kernel.doc_string = ruled.node.name, ruled.node.doc_string
+            kernel.metadata_props.update(ruled.node.metadata_props)
         record_rules(kernel, examined)
         return result
 
@@ -299,7 +300,7 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
     plan = examined.broadcast
     if plan is None or not any(plan.single):
         return operands
-    choices = zip(examined.target.inputs, operands, plan.single, strict=True)
+    choices = zip(examined.ruled.inputs, operands, plan.single, strict=True)
     return [own if single else expanded for own, expanded, single in choices]
 
 
@@ -309,7 +310,7 @@ def _can_be_checked(examined: ExaminedNode) -> bool:
     Nothing is left to check of an operator that moves elements if constants decide it alone.
     """
     in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
-    if not examined.target.operator.moves_elements:
+    if not examined.ruled.operator.moves_elements:
         return bool(in_run)
     return not all(_decided_by_constants(obligation) for obligation in in_run)
 

@@ -23,21 +23,21 @@ from sonnx_ort.terms.operand import Operand, has_known_sizes
 def carrier_of(examined: ExaminedNode) -> ElementType | None:
     """The type that a node is computed in instead of the operands' own; None if it is the same."""
     element_type = element_type_of(examined)
-    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
+    custom = CUSTOM_OPERATORS.get(examined.ruled.operator.name)
     return None if custom is None or element_type is None else custom.carriers.get(element_type)
 
 
 def has_kernel(examined: ExaminedNode) -> bool:
     """Whether a standard kernel computes the node in its own type, as the custom operator does."""
-    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
+    custom = CUSTOM_OPERATORS.get(examined.ruled.operator.name)
     if custom is None or element_type_of(examined) is None or carrier_of(examined) is not None:
         return False
-    return custom.arithmetic is None or not examined.target.further_attributes
+    return custom.arithmetic is None or not examined.ruled.further_attributes
 
 
 def can_keep_standard_node(examined: ExaminedNode) -> bool:
     """Whether the standard operator can compute what it would compute in the rewritten model."""
-    operator = examined.target.operator
+    operator = examined.ruled.operator
     custom = CUSTOM_OPERATORS.get(operator.name)
     if custom is None or custom.arithmetic is None:
         return operator.moves_elements or element_type_of(examined) is not ElementType.BFLOAT16
@@ -48,7 +48,7 @@ def has_other_zeros(examined: ExaminedNode) -> bool:
     """Whether a standard kernel may give zeros of other signs than the custom operator."""
     element_type = element_type_of(examined)
     may_be_float = element_type is None or element_type.family is Family.FLOAT
-    return examined.target.operator.name in SELECTING and may_be_float
+    return examined.ruled.operator.name in SELECTING and may_be_float
 
 
 def require_kernel(examined: ExaminedNode) -> None:
@@ -57,13 +57,13 @@ def require_kernel(examined: ExaminedNode) -> None:
     Raises:
         SonnxError: There is no kernel for the node.
     """
-    target = examined.target
-    name, element_type = target.operator.name, element_type_of(examined)
-    problem = f"{name} '{target.label}': the python backend has no kernel for it"
-    if element_type is ElementType.BFLOAT16 and not target.operator.computes_bfloat16:
+    ruled = examined.ruled
+    name, element_type = ruled.operator.name, element_type_of(examined)
+    problem = f"{name} '{ruled.label}': the python backend has no kernel for it"
+    if element_type is ElementType.BFLOAT16 and not ruled.operator.computes_bfloat16:
         raise SonnxError(f"{problem} in {element_type}, and ONNX Runtime has none either")
-    if target.further_attributes and CUSTOM_OPERATORS[name].arithmetic is not None:
-        raise SonnxError(f"{problem} with the attribute '{target.further_attributes[0]}'")
+    if ruled.further_attributes and CUSTOM_OPERATORS[name].arithmetic is not None:
+        raise SonnxError(f"{problem} with the attribute '{ruled.further_attributes[0]}'")
     if element_type in CARRIERS and carrier_of(examined) is None:
         raise SonnxError(f"{problem} in {element_type}")
 
@@ -90,11 +90,11 @@ def constant_nodes(
     A custom operator stands after each of the `checked` nodes.
     """
     # After a custom operator, types in a subgraph are unknown.
-    outside = (n for n in nodes if n.target.node.graph is model.graph)
+    outside = (n for n in nodes if n.ruled.node.graph is model.graph)
     kept = {
-        n.target.node for n in outside if _foldable(n) and has_kernel(n) and not has_other_zeros(n)
+        n.ruled.node for n in outside if _foldable(n) and has_kernel(n) and not has_other_zeros(n)
     }
-    enforced = ({n.target.node for n in nodes} - kept) | checked
+    enforced = ({n.ruled.node for n in nodes} - kept) | checked
     return frozenset(kept - _depending_on(model, enforced)) if kept else frozenset()
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import Target
+from sonnx_ort.analysis.ruled_nodes import RuledNode
 from sonnx_ort.analysis.values.graph_node import collected_by_loops, loops_in
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.enforcing.hidden_shapes import scan_bodies
@@ -26,15 +26,15 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
 
     A wrong declaration changes no result: a session with types that do not match does not start.
     """
-    target = examined.target
-    own = target.operator.operand_types
+    ruled = examined.ruled
+    own = ruled.operator.operand_types
     for operand in examined.operands:
         if operand.element_type is not None and operand.name not in own:
             return ElementType.named(operand.element_type)
     inputs = [
-        v for name, v in zip(target.operand_names, target.inputs, strict=True) if name not in own
+        v for name, v in zip(ruled.operand_names, ruled.inputs, strict=True) if name not in own
     ]
-    outputs = [] if target.operator.result_type else [target.output]
+    outputs = [] if ruled.operator.result_type else [ruled.output]
     for value in (*inputs, *outputs):
         for element_type, data_type in DATA_TYPES.items():
             if value.dtype == data_type:
@@ -43,14 +43,14 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
 
 
 def converted_operands(
-    nodes: StandardNodes, target: Target, operands: Sequence[ir.Value], carrier: ElementType
+    nodes: StandardNodes, ruled: RuledNode, operands: Sequence[ir.Value], carrier: ElementType
 ) -> Sequence[ir.Value]:
     """Convert a node's operands to the type that it computes in, except those with a fixed type."""
     return [
         value
-        if name in target.operator.operand_types
+        if name in ruled.operator.operand_types
         else nodes.cast(value, carrier, f"{value.name}_as_{carrier}")
-        for name, value in zip(target.operand_names, operands, strict=True)
+        for name, value in zip(ruled.operand_names, operands, strict=True)
     ]
 
 
@@ -76,7 +76,7 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
         guarded: Whether guards of inputs are what sizes follow from. They are not declared then:
             ONNX Runtime could take a Shape from them, and omit the guards.
     """
-    output, path = examined.target.output, examined.target.path
+    output, path = examined.ruled.output, examined.ruled.path
     data_type = _result_type(examined)
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
@@ -85,7 +85,7 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
     in_scan = bool(path) and path[-1].startswith("Scan '")
     open_shape = output.shape is None and output.type is not None and not of_loop
     open_shape = open_shape and (in_scan or not guarded)
-    if examined.target.operator.elementwise and open_shape:
+    if examined.ruled.operator.elementwise and open_shape:
         shape = _common_shape(examined)
         # A run may give an input declared as a scalar any rank.
         certain = not any(operand.scalar_inputs for operand in examined.operands)
@@ -95,7 +95,7 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
-    own = examined.target.operator.result_type
+    own = examined.ruled.operator.result_type
     if own == OF_THE_NODE:
         return None
     if own is not None:

@@ -64,8 +64,8 @@ class HeldRules:
         failed = failures[-1]
         with self._lock:
             nodes = self._nodes
-        named = [n for n in nodes if n.target.node.op_type == failed["operator"]]
-        named = [n for n in named if n.target.node.name == failed["node"]]
+        named = [n for n in nodes if n.ruled.node.op_type == failed["operator"]]
+        named = [n for n in named if n.ruled.node.name == failed["node"]]
         # Else it is a node of a guard, or one that the optimizer put in the place of others.
         for examined in named or nodes:
             found = self._violation_at(examined, feeds)
@@ -80,23 +80,23 @@ class HeldRules:
         return tuple(
             node
             for node in examination.nodes
-            if all(step.startswith(_BRANCH) for step in node.target.path) and any(_held_at(node))
+            if all(step.startswith(_BRANCH) for step in node.ruled.path) and any(_held_at(node))
         )
 
     def _violation_at(
         self, examined: ExaminedNode, feeds: Mapping[str, Any]
     ) -> ContractViolation | None:
-        target = examined.target
-        arrays = self._values([value.name or "" for value in target.inputs], feeds, target.path)
+        ruled = examined.ruled
+        arrays = self._values([value.name or "" for value in ruled.inputs], feeds, ruled.path)
         if arrays is None:
             return None
-        names = target.operand_names
+        names = ruled.operand_names
         for rule in _held_at(examined):
             violation = rule.violation(names, arrays)
             if violation is not None:
                 shapes = tuple(array.shape for array in arrays)
                 return contract_violation(
-                    target.operator, rule, target.label, names, shapes, violation
+                    ruled.operator, rule, ruled.label, names, shapes, violation
                 )
         return None
 
@@ -145,7 +145,7 @@ def inline_branches(graph: onnx.GraphProto, path: Sequence[str]) -> dict[str, bo
 
     Args:
         graph: The graph, which is changed.
-        path: The steps into the branch, as in `Target`.
+        path: The steps into the branch, as in `RuledNode`.
 
     Returns:
         The conditions that lead there, and what they have to be.

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.targets import step_into
+from sonnx_ort.analysis.ruled_nodes import step_into
 from sonnx_ort.enforcing.metadata import restore
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource

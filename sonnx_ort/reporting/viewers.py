@@ -10,7 +10,7 @@ from onnx_ir.passes.common import NameFixPass
 
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.targets import step_into
+from sonnx_ort.analysis.ruled_nodes import step_into
 from sonnx_ort.enforcing.metadata import read_enforcement
 from sonnx_ort.errors import SonnxError, printable, to_json
 from sonnx_ort.loading.file_traversal import bodies_of

@@ -37,8 +37,8 @@ def agreements(graph: str, broadcasting: Broadcasting = Broadcasting.REJECT) -> 
 
 def described(found: Agreement) -> str:
     axes = " ".join(f"{place.value.name}[{place.axis}]" for place in found.axes)
-    checking_nodes = " ".join(node.target.label for node in found.checking_nodes)
-    dependent_nodes = " ".join(node.target.label for node in found.dependent_nodes)
+    checking_nodes = " ".join(node.ruled.label for node in found.checking_nodes)
+    dependent_nodes = " ".join(node.ruled.label for node in found.dependent_nodes)
     return f"{found.symbol}: {axes} held by {checking_nodes} for {dependent_nodes}"
 
 
@@ -158,7 +158,7 @@ def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
         "a check at the start of each run ensures that the inputs agree on these shapes",
     )
     proved_by_inputs = [prove_by_inputs(node) for node in nodes]
-    assert [node.target for node in proved_by_inputs] == [node.target for node in nodes]
+    assert [node.ruled for node in proved_by_inputs] == [node.ruled for node in nodes]
     assert told == [
         (o.rule.id, o.status, o.evidence) for n in proved_by_inputs for o in n.obligations
     ]

@@ -98,11 +98,11 @@ def concluded_by_checker(
     names = names_of_values(loaded.model.graph_model.graph, known)
     concluded = set[tuple[str, str]]()
     for node in examine(loaded, complete=True).examination.nodes:
-        outputs = [names[output] for output in node.target.node.outputs if output in names]
+        outputs = [names[output] for output in node.ruled.node.outputs if output in names]
         for obligation in node.found if outputs else ():
             rule, held = obligation.rule.id, obligation.rule.requirement.subject is Subject.HELD
             if not held and _is_concluded(known, outputs[0], rule):
-                concluded.add((node.target.label, rule))
+                concluded.add((node.ruled.label, rule))
     return frozenset(concluded)
 
 

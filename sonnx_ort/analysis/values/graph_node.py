@@ -1,4 +1,8 @@
-"""A node of a graph, and what is certain of its operands, as rules of facts read it."""
+"""A node of a graph, and what is certain of its operands, as rules of facts read it.
+
+The checker of certificates has another such view, of protos; `analysis/ruled_nodes.py` tells how
+the profile sees a node.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -7,9 +7,10 @@ from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.targets import CheckedValue, Target
+from sonnx_ort.analysis.ruled_nodes import RuledNode
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
@@ -96,7 +97,7 @@ class NativeBackend(EnforcingBackend):
             return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
         if runtime or gives_infinity(examined, element_type) or _is_signed(examined, element_type):
             return _GUARDS
-        return examined.target.operator.oldest_kernels
+        return examined.ruled.operator.oldest_kernels
 
     @staticmethod
     def kept(model: ir.Model, examination: Examination) -> Container[ir.Node]:
@@ -107,7 +108,7 @@ class NativeBackend(EnforcingBackend):
     @staticmethod
     def added(examination: Examination) -> Container[str]:
         """The operators of all guards; some of them are in guards of few operators alone."""
-        guarded = {node.target.operator.name for node in examination.nodes}
+        guarded = {node.ruled.operator.name for node in examination.nodes}
         if any(checked.contract is not None for checked in examination.checked_values):
             guarded.add(CONTRACT)
         unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
@@ -148,7 +149,7 @@ class NativeBackend(EnforcingBackend):
         element_type = _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
         signed = _is_signed(examined, element_type)
-        carrier = _carrier(examined.target, element_type, signed=signed)
+        carrier = _carrier(examined.ruled, element_type, signed=signed)
         return Decision(
             examined, _guarded_node(examined, element_type, carrier or element_type), guards
         )
@@ -173,29 +174,29 @@ class NativeBackend(EnforcingBackend):
         Raises:
             SonnxError: Its element type is unknown, or a rule that a run has to check has no guard.
         """
-        target = examined.target
-        original = Original.of(target.node)
-        added = self.groups.nodes(str(target.output.name))
+        ruled = examined.ruled
+        original = Original.of(ruled.node)
+        added = self.groups.nodes(str(ruled.output.name))
         results = self._guarded(added, examined) if _needs_nodes(examined) else None
         if results is None:
             keep_as_it_is(examined)
-            if target.output.is_graph_output() and target.node.graph is not self._model.graph:
+            if ruled.output.is_graph_output() and ruled.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
-                with restorable_declarations([target.output]):
+                with restorable_declarations([ruled.output]):
                     self.declare_output(examined)
             return
         self.replace_declared(examined, original, added.nodes, results)
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value] | None:
         """The results of the node with guards and conversions; None if it needs neither."""
-        target, decision = examined.target, self.decision_of(examined)
+        ruled, decision = examined.ruled, self.decision_of(examined)
         node, element_type = decision.node, decision.node.element_type
         signed = _is_signed(examined, element_type)
-        carrier = _carrier(target, element_type, signed=signed)
-        operands: Operands = target.inputs
+        carrier = _carrier(ruled, element_type, signed=signed)
+        operands: Operands = ruled.inputs
         if carrier is not None:
-            operands = converted_operands(nodes, target, operands, carrier)
-        expanded = target.node in self._expanded
+            operands = converted_operands(nodes, ruled, operands, carrier)
+        expanded = ruled.node in self._expanded
         if examined.broadcast is not None and not expanded:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
         operands = self.guarded_operands(nodes, decision, operands)
@@ -207,9 +208,9 @@ class NativeBackend(EnforcingBackend):
         if infinite:
             result = with_infinity(nodes, result, operands, node)
         if signed:
-            set_signs = SIGNED[target.operator.name]
+            set_signs = SIGNED[ruled.operator.name]
             result = set_signs(nodes, result, operands, node.computed_in)
-        if carrier is not None and target.operator.result_type is None:
+        if carrier is not None and ruled.operator.result_type is None:
             # An element of an operand is not rounded.
             result = (
                 nodes.cast(result, element_type, f"as_{element_type}")
@@ -221,7 +222,7 @@ class NativeBackend(EnforcingBackend):
 
 def _is_signed(examined: ExaminedNode, element_type: ElementType | None) -> bool:
     """Whether signs of zeros have to be set that ONNX Runtime may lose."""
-    name = examined.target.operator.name
+    name = examined.ruled.operator.name
     return element_type is not None and loses_signs(name, examined.operands, element_type)
 
 
@@ -233,7 +234,7 @@ def _guarded_node(
         examined.operands,
         element_type,
         computed_in,
-        examined.target.operator.elementwise,
+        examined.ruled.operator.elementwise,
         examined.foldable,
         names_every_axis=all(each.status is Status.PROVED for each in of_shapes),
     )
@@ -241,7 +242,7 @@ def _guarded_node(
 
 def _needs_nodes(examined: ExaminedNode) -> bool:
     """Whether a run may have to check or to convert anything, as the element type decides."""
-    operator = examined.target.operator
+    operator = examined.ruled.operator
     if operator.checked_in_runs:
         return True
     return not operator.moves_elements and (
@@ -249,7 +250,7 @@ def _needs_nodes(examined: ExaminedNode) -> bool:
     )
 
 
-def _carrier(target: Target, element_type: ElementType, *, signed: bool) -> ElementType | None:
+def _carrier(ruled: RuledNode, element_type: ElementType, *, signed: bool) -> ElementType | None:
     """The type that a node computes in, if it is not that of its operands.
 
     ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
@@ -258,11 +259,11 @@ def _carrier(target: Target, element_type: ElementType, *, signed: bool) -> Elem
     that copy elements of float16 read and give rounded ones. Most of what sets signs of zeros has
     no kernels for float16.
     """
-    operator = target.operator
+    operator = ruled.operator
     if operator.moves_elements:
         return None
-    left_out = len(target.inputs) < len(operator.operands)
-    as_it_is = operator.copies_float16 or (left_out and _has_float16_defaults(target))
+    left_out = len(ruled.inputs) < len(operator.operands)
+    as_it_is = operator.copies_float16 or (left_out and _has_float16_defaults(ruled))
     if element_type is ElementType.FLOAT16 and as_it_is:
         return None
     if element_type is ElementType.BFLOAT16:
@@ -271,28 +272,28 @@ def _carrier(target: Target, element_type: ElementType, *, signed: bool) -> Elem
     return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
 
 
-def _has_float16_defaults(target: Target) -> bool:
-    first = target.operator.float16_defaults
-    return 0 < first <= target.version
+def _has_float16_defaults(ruled: RuledNode) -> bool:
+    first = ruled.operator.float16_defaults
+    return 0 < first <= ruled.version
 
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
     element_type = element_type_of(examined)
     texts = examined.operands[0].element_type == TEXT if examined.operands else False
-    if element_type is None and (examined.target.operator.moves_elements or texts):
+    if element_type is None and (examined.ruled.operator.moves_elements or texts):
         # Its rules are the same for all types, and its guards read no elements of that type.
         return ElementType.FLOAT
     if element_type is None:
-        target = examined.target
+        ruled = examined.ruled
         raise SonnxError(
-            f"{target.operator.name} '{target.label}': the native backend needs the element type "
-            f"of '{target.inputs[0].name}', which is unknown; declare it in value_info, or use "
+            f"{ruled.operator.name} '{ruled.label}': the native backend needs the element type "
+            f"of '{ruled.inputs[0].name}', which is unknown; declare it in value_info, or use "
             "the python backend"
         )
-    if element_type is ElementType.BFLOAT16 and not examined.target.operator.computes_bfloat16:
-        target = examined.target
+    if element_type is ElementType.BFLOAT16 and not examined.ruled.operator.computes_bfloat16:
+        ruled = examined.ruled
         raise SonnxError(
-            f"{target.operator.name} '{target.label}': ONNX Runtime has no kernel for it in "
+            f"{ruled.operator.name} '{ruled.label}': ONNX Runtime has no kernel for it in "
             f"{element_type}; convert its operands with Cast"
         )
     return element_type

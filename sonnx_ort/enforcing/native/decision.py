@@ -57,9 +57,9 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
         if rule.requirement.subject is Subject.EQUAL_SHAPES:
             shapes.append(rule)
         elif (guard := deciding_guard(rule.requirement)) is None:
-            target = examined.target
+            ruled = examined.ruled
             raise SonnxError(
-                f"{target.operator.name} '{target.label}': the native backend has no guard for "
+                f"{ruled.operator.name} '{ruled.label}': the native backend has no guard for "
                 f"{rule.id} ({rule.sentence}); use the python backend"
             )
         elif guard.binds(element_type):
@@ -78,7 +78,7 @@ def _left_to_the_run(
     examined: ExaminedNode, element_type: ElementType, edition: Edition
 ) -> list[Rule]:
     """The rules of a node that a run has to check, in the order of decision."""
-    operator = examined.target.operator
+    operator = examined.ruled.operator
     binding = {rule.id for rule in operator.rules(edition, element_type.family)}
     return [
         o.rule
@@ -194,7 +194,7 @@ class Decision:
         shape = nodes.shape(operands[0])
         looks = [guard for _, guard in deciding]
         flag = None
-        if not self.examined.target.in_branch:
+        if not self.examined.ruled.in_branch:
             # ONNX Runtime's optimizer crashes on some Ifs in branches that it inlines.
             flag = settling_flag(nodes, operands, self.node, looks)
         if agreed is not None and flag is None and self._needs_one_shape:
@@ -249,7 +249,7 @@ class Decision:
 
         Otherwise it is the code of the first violated rule, or reading it fails.
         """
-        names, scalar = self.examined.target.operand_names, self.node.may_be_scalar
+        names, scalar = self.examined.ruled.operand_names, self.node.may_be_scalar
         decided = nodes.shape(shape) if scalar else shape
         # Reversed, so that the first violated rule determines the code.
         for rule, guard in reversed(self.guards.deciding):
@@ -277,12 +277,12 @@ class Decision:
     def _names(self, rules: Sequence[Rule], passing: Sequence[int]) -> dict[int, str]:
         """A name for each operand; that of the first has no operand name."""
         name, (first, *others) = self._name(rules), passing
-        operands = self.examined.target.operand_names
+        operands = self.examined.ruled.operand_names
         return {first: name, **{other: f"{name} ({operands[other]})" for other in others}}
 
     def _name(self, rules: Sequence[Rule]) -> str:
-        target = self.examined.target
-        return guard_name(target.operator.name, target.label, rules)
+        ruled = self.examined.ruled
+        return guard_name(ruled.operator.name, ruled.label, rules)
 
 
 def _shape_or_code(nodes: StandardNodes, flag: Flag, decided: ir.Value, code: int) -> ir.Value:

@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.findings import dead_nodes
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.targets import CheckedValue
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
@@ -99,8 +99,8 @@ def find_agreements(
     candidates = [
         node
         for node in nodes
-        if node.target.node.graph is model.graph
-        and node.target.node not in dead
+        if node.ruled.node.graph is model.graph
+        and node.ruled.node not in dead
         and _depends_on_symbols(node)
     ]
     # Many nodes depend on the same inputs.
@@ -153,7 +153,7 @@ def _demanded_equal(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf
 ) -> Iterator[tuple[InputAxis, InputAxis]]:
     """Pairs of input axes for which the node rejects different sizes."""
-    first, *others = node.target.inputs
+    first, *others = node.ruled.inputs
     for symbol in _uncertain(node.operands):
         if symbol not in (node.operands[0].shape or ()):
             continue
@@ -192,7 +192,7 @@ def _parts(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf, part_of: dict[InputAxis, Part]
 ) -> tuple[Part, ...]:
     """The groups that a node's proof depends on; none if the groups do not cover all its axes."""
-    inputs = facts.inputs_affecting(node.target.inputs)
+    inputs = facts.inputs_affecting(node.ruled.inputs)
     parts: list[Part] = []
     for symbol in _uncertain(node.operands):
         axes = axes_of(symbol, inputs)
@@ -292,9 +292,9 @@ def _agree(
 
 
 def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
-    holder = agreement.checking_nodes[0].target
+    holder = agreement.checking_nodes[0].ruled
     others = dict.fromkeys(f"'{p.value.name}'" for p in agreement.axes if p.value is not value)
-    labels = [f"{n.target.operator.name} '{n.target.label}'" for n in agreement.dependent_nodes]
+    labels = [f"{n.ruled.operator.name} '{n.ruled.label}'" for n in agreement.dependent_nodes]
     shown = ", ".join(labels) if len(labels) <= _MANY else f"{len(labels)} nodes"
     remark = (
         f"input '{value.name}' has to agree with {', '.join(others)} on '{agreement.symbol}' for "

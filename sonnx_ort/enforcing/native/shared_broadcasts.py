@@ -43,7 +43,7 @@ def find_shared_broadcasts(model: ir.Model, nodes: Sequence[ExaminedNode]) -> li
     version, in_order = model.opset_imports[STANDARD_DOMAIN], every_node(model.graph)
     # A run need not reach a dead node, and a guard names the first of the nodes that share it.
     dead = set(dead_nodes(in_order))
-    expandable = {n.target.node: n for n in nodes if _can_share(n)}
+    expandable = {n.ruled.node: n for n in nodes if _can_share(n)}
     found: dict[tuple[object, frozenset[ir.Value]], Sharing] = {}
     after: dict[ir.Value, Sharing] = {}
     for node in in_order:
@@ -55,10 +55,10 @@ def find_shared_broadcasts(model: ir.Model, nodes: Sequence[ExaminedNode]) -> li
         elif node not in dead:
             shared = next(_reached(examined, after), None)
             if shared is None:
-                operands = frozenset(examined.target.inputs)
+                operands = frozenset(examined.ruled.inputs)
                 shared = found.setdefault((node.graph, operands), [])
             shared.append(examined)
-            after[examined.target.output] = shared
+            after[examined.ruled.output] = shared
     return [shared for shared in found.values() if len(shared) >= _FEWEST]
 
 
@@ -67,7 +67,7 @@ def _can_share(examined: ExaminedNode) -> bool:
     plan, subject = examined.broadcast, Subject.EQUAL_SHAPES
     if plan is None or plan.alignment is not None or any(plan.single):
         return False
-    if examined.target.operator is BROADCAST:
+    if examined.ruled.operator is BROADCAST:
         return False
     # There is no Expand for bfloat16.
     types = {element_type_of(examined), *(operand.element_type for operand in examined.operands)}
@@ -90,9 +90,9 @@ def _reached(examined: ExaminedNode, after: dict[ir.Value, Sharing]) -> Iterator
     if any(examined.may_be_misinferred):
         # If only the shape of the result was read, ONNX Runtime would remove the guards as well.
         return
-    values, graph = examined.target.inputs, examined.target.node.graph
+    values, graph = examined.ruled.inputs, examined.ruled.node.graph
     for shared in (after[value] for value in values if value in after):
-        first = shared[0].target
+        first = shared[0].ruled
         of_graph = first.node.graph is graph
         if of_graph and all(v in first.inputs or after.get(v) is shared for v in values):
             yield shared
@@ -113,17 +113,17 @@ def share_broadcasts(
     """
     for shared in found:
         first = shared[0]
-        target, nodes = first.target, groups.nodes(str(first.target.output.name))
-        expanded = expand_operands(nodes, first, target.inputs, decisions)
-        pairs = zip(target.inputs, expanded, strict=True)
+        ruled, nodes = first.ruled, groups.nodes(str(first.ruled.output.name))
+        expanded = expand_operands(nodes, first, ruled.inputs, decisions)
+        pairs = zip(ruled.inputs, expanded, strict=True)
         instead = {value: other for value, other in pairs if other is not value}
         groups.record_after(nodes, instead)
-        cast(ir.Graph, target.node.graph).insert_before(target.node, nodes.nodes)
+        cast(ir.Graph, ruled.node.graph).insert_before(ruled.node, nodes.nodes)
         for value, other in instead.items():
             other.type = value.type
         for examined in shared:
-            node = examined.target.node
+            node = examined.ruled.node
             for index, read in enumerate(node.inputs):
                 if read in instead:
                     node.replace_input_with(index, instead[read])
-    return frozenset(examined.target.node for shared in found for examined in shared)
+    return frozenset(examined.ruled.node for shared in found for examined in shared)

@@ -9,8 +9,8 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis import targets
-from sonnx_ort.analysis.targets import Target, is_of_known_version
+from sonnx_ort.analysis import ruled_nodes
+from sonnx_ort.analysis.ruled_nodes import RuledNode, is_of_known_version
 from sonnx_ort.analysis.values.value_types import numeric_types
 from sonnx_ort.facts import catalog
 from sonnx_ort.facts import iterations as iteration
@@ -99,7 +99,7 @@ def test_profile_knows_every_version_up_to_its_last(name):
 def mod_without_version_13(monkeypatch):
     """The profile as it would be if version 13 of Mod had come later; gives a model of it."""
     older = dataclasses.replace(OPERATORS["Mod"], versions=(10,))
-    monkeypatch.setattr(targets, "OPERATORS", {**OPERATORS, "Mod": older})
+    monkeypatch.setattr(ruled_nodes, "OPERATORS", {**OPERATORS, "Mod": older})
     return binary_model("Mod", "int32", [2], [2], opset=13, node="the_node")
 
 
@@ -131,7 +131,7 @@ def test_known_versions_are_taken(version):
 
 def test_version_without_the_operator_is_left_to_the_checker():
     node = ir.node("Mod", [ir.val("a"), ir.val("b")])
-    assert is_of_known_version(Target(node, OPERATORS["Mod"], "m", version=9))
+    assert is_of_known_version(RuledNode(node, OPERATORS["Mod"], "m", version=9))
 
 
 FIRST = {

@@ -7,16 +7,16 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.targets import Target, attribute_value, targets
+from sonnx_ort.analysis.ruled_nodes import RuledNode, attribute_value, ruled_nodes
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import label_of
 from support.graphs import parse
 
 
-def target(text: str, opset: int = 17) -> Target:
+def ruled(text: str, opset: int = 17) -> RuledNode:
     inputs = "float[2] x, float[2] z, bool c, int64 trips"
     made = parse(f"({inputs}) => (float[?] y) {{ {text} }}", opset=opset, domains={"sonnx": 1})
-    (found,) = targets(load(made).graph_model)
+    (found,) = ruled_nodes(load(made).graph_model)
     return found
 
 
@@ -35,7 +35,7 @@ def target(text: str, opset: int = 17) -> Target:
 def test_broadcasting_is_asked_for_before_version_7(
     opset: int, attributes: str, axis: int | None, *, broadcasts: bool, asks: bool
 ) -> None:
-    found = target(f"y = Div{attributes}(x, z)", opset)
+    found = ruled(f"y = Div{attributes}(x, z)", opset)
     assert (found.broadcasts, found.asks_for_broadcasting) == (broadcasts, asks)
     limits = found.limited_broadcasting
     assert (limits is not None) is asks
@@ -54,7 +54,7 @@ def test_broadcasting_is_asked_for_before_version_7(
 def test_attributes_are_told_that_are_numbers_or_texts(
     text: str, further: dict[str, object]
 ) -> None:
-    found = target(text, opset=9 if "Slice" in text else 17)
+    found = ruled(text, opset=9 if "Slice" in text else 17)
     assert {name: found.attributes.get(name) for name in further} == further
     given = [name for name in further if name != "none"]
     assert set(given) <= set(found.further_attributes)
@@ -74,7 +74,7 @@ def test_results_are_what_the_file_declares() -> None:
     )
     made.graph.node[0].output[1] = ""
     del made.graph.output[1]
-    (found,) = targets(load(made).graph_model)
+    (found,) = ruled_nodes(load(made).graph_model)
     assert [str(result) for result in found.declared_results] == [
         "Z0 'p' float (3,) [declared]",
         "Z1 '' unknown type (rank unknown) [declared]",
@@ -121,7 +121,7 @@ def test_results_are_what_the_file_declares() -> None:
 def test_node_lies_in_a_branch_at_any_depth(
     text: str, path: tuple[str, ...], *, in_branch: bool
 ) -> None:
-    found = target(text)
+    found = ruled(text)
     assert (found.path, found.in_branch) == (path, in_branch)
 
 
