@@ -2,11 +2,11 @@
 
 A seed draws files of the package, and three faults of each, of those that `campaigns.py mutants`
 makes. Each folder of tests runs with each fault, as far as its tests reach the function that has
-it: first with those of the rooms that it owns, and for so many seconds at most. The record tells of
-each fault which folders notice it, and the next call goes on with it. What has changed since, a
-file of the package or one of a folder of tests, counts as not tried. Prints how many faults of each
-room are noticed by each folder, and the faults that no owner notices. Ends with status 1 if there
-are any, with 2 if tests fail without a fault.
+it: first with those of the rooms that it owns, and for so many seconds at most, fewer if an owner
+has noticed it. The record tells of each fault which folders notice it, and the next call goes on
+with it. What has changed since, a file of the package or one of a folder of tests, counts as not
+tried. Prints how many faults of each room are noticed by each folder, and the faults that no owner
+notices. Ends with status 1 if there are any, with 2 if tests fail without a fault.
 """
 
 import argparse
@@ -32,8 +32,11 @@ RECORD = ROOT / "build" / "matrix.json"
 SINGLE = "single files"
 """What the files in `tests` itself are called."""
 
-COUNT, MOST = 300, 10.0
-"""How many faults are drawn, and for how many seconds a folder runs with one, if none are given."""
+COUNT, MOST, BESIDE = 300, 10.0, 2.0
+"""How many faults are drawn if no number is given, and for how many seconds a folder runs with one.
+
+The last number is for what an owner has noticed: nobody has to notice it besides.
+"""
 
 _PACKAGES = ("mutmut", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
 
@@ -61,7 +64,8 @@ def run(arguments: Sequence[str]) -> int:
         # Each folder has its part of the time that is left.
         now = time.monotonic()
         until = now + (begun + options.seconds - now) / (len(options.folders) - place)
-        failed |= not matrix.try_with(folder, until, options.most, options.cases)
+        seconds = options.most, options.beside
+        failed |= not matrix.try_with(folder, until, seconds, options.cases)
         record.write()
     told = matrix.told()
     print(table(matrix.faults), *told, sep="\n")
@@ -112,16 +116,25 @@ class Matrix:
                 if (path, mutant.name) not in listed:
                     self.faults.setdefault(f"{path}#{number}", entry)
 
-    def try_with(self, folder: str, until: float, most: float, cases: int) -> bool:
+    def try_with(self, folder: str, until: float, seconds: tuple[float, float], cases: int) -> bool:
         """Try what is not known of a folder; give whether its tests could be run.
 
         What has its effect while a module is imported is left out: it takes all tests each time.
+
+        Args:
+            folder: Its name.
+            until: When no further fault is tried, as `time.monotonic` has it.
+            seconds: How long tests run with a fault; with one that an owner has noticed.
+            cases: How many cases of each test run, 0 for all.
         """
         left = [entry for entry in self.faults.values() if folder not in entry["noticed"]]
         left.sort(key=lambda entry: folder not in owners(entry["path"]))
         mutants = [(entry["path"], entry["number"]) for entry in left]
         chosen = ("--cases", str(cases)) if cases else ()
-        limits = Limits(until, most, again=False)
+        most, beside = seconds
+        owned = (_OWNER, _BOTH)
+        fewer = {(e["path"], e["number"]): beside for e in left if noticed_by(e) in owned}
+        limits = Limits(until, most, again=False, fewer=fewer)
         found = statuses("functions", mutants, folders()[folder], limits, chosen)
         for (path, number), status in (found or {}).items():
             self.faults[f"{path}#{number}"]["noticed"][folder] = status != SURVIVED
@@ -192,13 +205,18 @@ def owners(path: str) -> set[str]:
 
 
 def drawn_files(seed: int) -> Iterator[str]:
-    """The files of all rooms in an order that a seed draws, larger ones before smaller ones."""
+    """The files of all rooms in an order that a seed draws, larger ones before smaller ones.
+
+    One file of each room comes before all others.
+    """
     drawing = random.Random(seed)  # noqa: S311 - draws no secret
     files = python_files(map(place_of, TESTS))
     sizes = {path: (ROOT / path).stat().st_size + 1 for path in files}
     # One of four times the size is twice as likely to be before another.
     times = {path: drawing.expovariate(math.sqrt(size)) for path, size in sizes.items()}
-    yield from sorted(files, key=times.__getitem__)
+    files.sort(key=times.__getitem__)
+    first = {room_of(path): path for path in reversed(files)}
+    yield from sorted(files, key=lambda path: first[room_of(path)] != path)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -209,6 +227,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     for name, kind, default, what in (
         ("--most", float, MOST, "the seconds of tests that a folder has for a fault"),
+        ("--beside", float, BESIDE, "the same, if an owner has noticed it"),
         ("--cases", int, CASES, "how many cases of each test run, 0 for all"),
     ):
         parser.add_argument(name, type=kind, default=default, help=f"{what}; %(default)s")

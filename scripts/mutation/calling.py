@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ _VARIABLES = {
     "SONNX_ORT_EXAMPLES": "20",
 }
 LOG = ROOT / "build" / "mutants.log"
-"""What pytest wrote."""
+"""What pytest wrote, and which test was the first to fail on each mutant."""
 
 _LONGEST = 900
 """The seconds that the tests have with a mutant that is there from the beginning."""
@@ -48,11 +48,13 @@ class Limits:
         most: So many seconds of tests are run with a mutant, at most.
         again: Whether those that act during imports alone are tried in a process of their own; no
             status is given of them otherwise.
+        fewer: Mutants of which less than `most` is run, each with its seconds.
     """
 
     until: float = math.inf
     most: float = math.inf
     again: bool = True
+    fewer: Mapping[tuple[str, Any], float] = field(default_factory=dict)
 
 
 _ALL = Limits()
@@ -80,33 +82,36 @@ def statuses(
     with tempfile.TemporaryDirectory() as folder:
         results, trials = Path(folder, "results"), Path(folder, "trials.json")
         absolute = [(str((ROOT / path).resolve()), mutant) for path, mutant in mutants]
+        most = [limits.fewer.get(mutant, limits.most) for mutant in mutants]
         given = {
             "kind": kind,
             "files": list(dict.fromkeys(path for path, _ in absolute)),
             "results": str(results),
             "until": limits.until,
-            "most": limits.most,
         }
 
-        def call(tried: Sequence[Any], *, alone: bool) -> int:
-            trials.write_text(json.dumps(given | {"mutants": tried, "alone": alone}), "utf-8")
+        def call(tried: Sequence[Any], seconds: Sequence[float], *, alone: bool) -> int:
+            parts = {"mutants": tried, "most": seconds, "alone": alone}
+            trials.write_text(json.dumps(given | parts), "utf-8")
             left = min(_LONGEST, limits.until - time.monotonic()) if alone else None
             return _pytest([trials, *options, *tests], left)
 
-        done = call(absolute, alone=False)
+        done = call(absolute, most, alone=False)
         if done == _NO_TIME:
             print("There was no time to run the tests without a mutant.")
             return {}
         if done not in {0, _INTERRUPTED} or not results.is_file():
             return None
-        found = {}
-        for line in results.read_text("utf-8").splitlines():
+        found, told = {}, results.read_text("utf-8")
+        with LOG.open("a", encoding="utf-8") as log:
+            log.write(told)
+        for line in told.splitlines():
             one = json.loads(line)
             path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
             if one["again"]:
                 stopped = done or not limits.again or time.monotonic() > limits.until
                 alone = [[one["path"], one["mutant"]]]
-                status = _INTERRUPTED if stopped else call(alone, alone=True)
+                status = _INTERRUPTED if stopped else call(alone, most[:1], alone=True)
                 status = _INTERRUPTED if time.monotonic() > limits.until else status
             if status != _INTERRUPTED:
                 found[path, one["mutant"]] = status

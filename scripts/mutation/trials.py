@@ -48,7 +48,7 @@ class Trials:
         mutants: Each with its file, in the order in which they are tried.
         results: The file that gets the results.
         until: When no mutant is tried any more, as `time.monotonic` has it.
-        most: So many seconds of tests are run with a mutant, at most.
+        most: So many seconds of tests are run with each mutant, at most.
         failed: The tests that have failed so far, the last one first.
     """
 
@@ -56,7 +56,7 @@ class Trials:
     mutants: list[tuple[str, Any]]
     results: Path
     until: float
-    most: float
+    most: list[float]
     failed: list[str] = field(default_factory=list)
 
     def left(self, seconds: float) -> float:
@@ -99,21 +99,25 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     imported = trials.kind.reached()
     reaching, seconds = _reach(session, trials)
-    for path, mutant in trials.mutants:
+    for (path, mutant), most in zip(trials.mutants, trials.most, strict=True):
         if time.monotonic() > trials.until:
             break
         place = trials.kind.place(path, mutant)
         names = reaching.get(str(place), [])
         items = _in_turn(session.items, seconds, names, trials.failed, f"test_{Path(path).stem}")
-        items = _within(items, seconds, trials.most)
+        items = _within(items, seconds, most)
         limit = _AT_LEAST + _TIMES * sum(seconds[item.nodeid] for item in items)
-        status = _tried(session, trials, (path, mutant), items, trials.left(limit))
+        # What no test reaches needs no fork: of most faults a folder reaches nothing.
+        reached = bool(items) or place in imported
+        one = path, mutant
+        status = _tried(session, trials, one, items, trials.left(limit)) if reached else 0
         if status == _BROKEN:
             pytest.exit(f"{mutant} of {path} could not be tried.", returncode=_BROKEN)
         if status == -signal.SIGALRM and time.monotonic() > trials.until:
             break
         again = status == _NOT_PUT_IN or (status == 0 and place in imported)
-        result = {"path": path, "mutant": mutant, "status": status, "again": again}
+        test = trials.failed[0] if status == 1 else ""
+        result = {"path": path, "mutant": mutant, "status": status, "again": again, "test": test}
         # At once: a call may be interrupted.
         with trials.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")

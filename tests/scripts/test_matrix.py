@@ -100,6 +100,11 @@ def test_seed_draws_the_same_files_and_another_one_others() -> None:
     assert one == same != other
 
 
+def test_one_file_of_each_room_is_drawn_before_all_others() -> None:
+    rooms = [matrix.room_of(path) for path in matrix.drawn_files(1)]
+    assert {*rooms[: len(TESTS)]} == {*TESTS}
+
+
 def test_three_faults_of_a_file_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         matrix, "drawn_files", lambda _: iter(["sonnx_ort/analysis/progress.py"] * 2)
@@ -124,12 +129,26 @@ def test_folder_tries_what_is_not_known_of_it_its_own_first(
     monkeypatch.setattr(matrix, "statuses", answers)
     foreign = entry({}, 4, "sonnx_ort/analysis/progress.py")
     tried = matrix.Matrix(recorded(foreign, entry({}, 5), entry({"samples": True}, 6)))
-    assert tried.try_with("samples", 9.0, 2.0, 6)
+    assert tried.try_with("samples", 9.0, (2.0, 1.0), 6)
     limits, cases = Limits(9.0, 2.0, again=False), ("--cases", "6")
     order = [(PATH, 5), ("sonnx_ort/analysis/progress.py", 4)]
     assert asked == [("functions", order, ["tests/samples"], limits, cases)]
     noticed = {each["number"]: each["noticed"] for each in tried.faults.values()}
     assert noticed == {4: {"samples": True}, 5: {"samples": False}, 6: {"samples": True}}
+
+
+def test_fault_that_an_owner_has_noticed_has_fewer_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Limits] = []
+
+    def answers(_: str, __: Any, ___: Any, limits: Limits, *____: Any) -> dict:
+        asked.append(limits)
+        return {}
+
+    monkeypatch.setattr(matrix, "statuses", answers)
+    noticed = ({"samples": True}, {"samples": False}, {})
+    faults = (entry(each, number) for number, each in enumerate(noticed))
+    assert matrix.Matrix(recorded(*faults)).try_with("cli", 9.0, (2.0, 1.0), 6)
+    assert asked == [Limits(9.0, 2.0, again=False, fewer={(PATH, 0): 1.0})]
 
 
 def test_record_is_written_and_the_status_tells_of_faults_that_no_owner_notices(
