@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sonnx_ort.facts.ranges import Range
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.terms.numbers import FINITE_NUMBERS, NumberSet
 from sonnx_ort.vectors.applied import special_values
@@ -63,3 +64,42 @@ def test_arrays_that_do_not_lie_in_a_row_are_compared(numbers: NumberSet) -> Non
     repeated = np.broadcast_to(np.float32([1, 0, -1]), (2, 3))
     for array in (transposed, repeated, np.float32([[1, 2], [0, 4]]), np.array(0.5)):
         assert numbers.first_outside(array) == first_by_masks(numbers, array)
+
+
+BINDING = {
+    "finite": ("float16", "float", "bfloat16"),
+    "not NaN": ("float16", "float", "bfloat16"),
+    "not zero": ("bool", "int8", "uint64", "float16", "float", "bfloat16"),
+    "not negative, or NaN": ("int8", "float16", "float", "bfloat16"),
+    "from -1 to 1, or NaN": ("int8", "uint64", "float16", "float", "bfloat16"),
+    "within int32": ("uint64", "float16", "float", "bfloat16"),
+}
+"""The types that have elements outside of a set, of those below."""
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint64", "float16", "float", "bfloat16"])
+@pytest.mark.parametrize("name", BINDING)
+def test_set_binds_the_types_that_have_elements_outside(name: str, kind: str) -> None:
+    dtype = ElementType.named(kind).dtype
+    assert SETS[name].binds(dtype) is (kind in BINDING[name])
+
+
+HELD = [
+    ("not NaN", Range(0.0, 1.0, nan=False), True),
+    ("not NaN", Range(0.0, 1.0, nan=True), False),
+    ("not zero", Range(0.0, 1.0, nan=False), False),
+    ("not zero", Range(0.5, 1.0, nan=False), True),
+    ("not negative, or NaN", Range(0.0, math.inf, nan=True), True),
+    ("not negative, or NaN", Range(-0.5, 1.0, nan=False), False),
+    ("from -1 to 1, or NaN", Range(-1.0, 1.0, nan=False), True),
+    ("from -1 to 1, or NaN", Range(-1.0, 1.5, nan=False), False),
+    ("finite", Range(-math.inf, 0.0, nan=False), False),
+    ("finite", Range(-3e38, 3e38, nan=False), True),
+]
+
+
+@pytest.mark.parametrize(("name", "known", "held"), HELD)
+def test_set_holds_an_interval_whose_numbers_are_all_in_it(
+    name: str, known: Range, held: bool
+) -> None:
+    assert SETS[name].holds_all(known, np.dtype(np.float32)) is held
