@@ -100,6 +100,15 @@ def test_sum_is_finite_if_it_is_before_and_after_it_is_scaled(
     assert FLOAT.total(terms).whole.finite is finite
 
 
+def test_terms_that_are_flushed_before_they_are_scaled_are_lost_with_the_sum() -> None:
+    """Three subnormal terms and their sum may be 0, and each is 1,000 times as large then."""
+    terms = np.asarray(3 * FLOAT.normal)
+    made = Terms(terms, terms, terms, 3, positive=False).scaled(Interval.of(1000, 1000))
+    found = FLOAT.total(made).whole
+    assert found.lower <= 0
+    assert found.upper == pytest.approx((3 * 1000 + 4 * 1001) * FLOAT.normal, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("found", "ends"),
     [

@@ -162,18 +162,35 @@ def test_sum_of_many_may_overflow_on_the_way(count: int) -> None:
     assert_is(interval_of("Mean", *small), 1, 2, nan=False)
 
 
-def sum_beside(first: ir.Node, intervals: dict[ir.Value, Interval], *, place: int) -> Interval:
-    """The sum of a node's result, which is known to lie from 0 to 1, and of 1 to 2."""
+def sum_beside(
+    first: ir.Node,
+    intervals: dict[ir.Value, Interval],
+    *,
+    place: int = 0,
+    operator: str = "Add",
+    shapes: Sequence[Sequence[int]] = (),
+) -> Interval:
+    """The sum of a node's result, which is known to lie from 0 to 1, and of 1 to 2.
+
+    Args:
+        first: The node.
+        intervals: Those of its operands.
+        place: Where its result stands in the sum.
+        operator: The operator of the sum.
+        shapes: Those of its operands, if they are not three by three.
+    """
     given = dict(intervals)
     other = ir.Value()
     given[first.outputs[0]], given[other] = Interval.of(0, 1), Interval.of(1, 2)
     operands = [first.outputs[0], other] if place == 0 else [other, first.outputs[0]]
+    known = dict.fromkeys(given, (3, 3))
+    known |= {value: tuple(shape) for value, shape in zip(first.inputs, shapes, strict=False)}
     node = GraphNode(
-        ir.node("Add", operands),
+        ir.node(operator, operands),
         20,
-        Held(element_type=lambda _: "float", shapes=dict.fromkeys(given, (3, 3)), intervals=given),
+        Held(element_type=lambda _: "float", shapes=known, intervals=given),
     )
-    (found,) = INTERVAL_RULES["Add"](node)
+    (found,) = INTERVAL_RULES[operator](node)
     assert found is not None
     return found
 
@@ -191,6 +208,39 @@ def test_sum_beside_a_product_may_be_computed_with_its_terms(
     assert found.nan is (largest == 2e19)
     if not found.nan:
         assert_is(found, 1, 3, nan=False)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "terms"),
+    [
+        ("MatMul", [(4, 3), (3, 2)], {}, 3),
+        ("MatMul", [(3, 4), (4, 2)], {}, 4),
+        ("Gemm", [(4, 3), (3, 2)], {}, 3),
+        ("Gemm", [(3, 4), (3, 2)], {"transA": 1}, 3),
+        ("Gemm", [(4, 3), (4, 2)], {"transA": 1}, 4),
+        ("Conv", [(1, 1, 8), (5, 1, 3)], {}, 3),
+        ("Conv", [(1, 1, 8), (2, 1, 4)], {}, 4),
+        ("Conv", [(1, 2, 8), (2, 2, 2)], {}, 4),
+    ],
+)
+def test_product_beside_a_sum_has_as_many_terms_as_it_adds(
+    operator: str, shapes: Sequence[Sequence[int]], attributes: dict[str, Any], terms: int
+) -> None:
+    """Three terms of 1e38 are a float, and four of them are none."""
+    a, b = ir.Value(), ir.Value()
+    intervals = dict.fromkeys((a, b), Interval.of(-1e19, 1e19))
+    found = sum_beside(ir.node(operator, [a, b], attributes), intervals, shapes=shapes)
+    assert found.nan is (terms == 4)
+
+
+@pytest.mark.parametrize(("operator", "joined"), [("Add", True), ("Sum", True), ("Mean", False)])
+def test_mean_is_not_computed_with_the_terms_of_a_product(operator: str, joined: bool) -> None:
+    a, b = ir.Value(), ir.Value()
+    terms = dict.fromkeys((a, b), Interval.of(-2e19, 2e19))
+    found = sum_beside(ir.node("MatMul", [a, b]), terms, operator=operator)
+    assert found.nan is joined
+    if not joined:
+        assert_is(found, 0.5, 1.5, nan=False)
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -155,6 +155,27 @@ def test_product_of_matrices_keeps_the_intervals_of_columns() -> None:
     assert found.upper.ravel().tolist() == pytest.approx([1.5, 3], rel=1e-4)
 
 
+@pytest.mark.parametrize(("operator", "turned"), [("MatMul", 0), ("Gemm", 0), ("Gemm", 1)])
+def test_product_of_matrices_weights_each_interval_of_its_rows(operator: str, turned: int) -> None:
+    """The factors of a row lie in [-1, 1], [0, 2] and [3, 5]."""
+    x = np.array([[1, 2, 3], [-1, 0, 5]], np.float32)
+    given = np.ascontiguousarray(x.T) if turned else x
+    attributes = {"transA": turned} if operator == "Gemm" else {}
+    found = interval_of(operator, given, WEIGHTS, **attributes)
+    assert found.lower.ravel().tolist() == pytest.approx([-6, -7], rel=1e-4)
+    assert found.upper.ravel().tolist() == pytest.approx([-1, 5], rel=1e-4)
+
+
+@pytest.mark.parametrize(("lower", "nan"), [(0.0, False), (-1.0, True)])
+@pytest.mark.parametrize(("factor", "signed"), [(10, False), (-10, True)])
+def test_products_of_no_number_below_zero_may_be_infinite_and_are_no_nan(
+    lower: float, nan: bool, factor: float, signed: bool
+) -> None:
+    weights = np.full((2, 1), factor, np.float32)
+    found = interval_of("MatMul", Interval.of(lower, 3e38), weights, shapes=[(1, 2)])
+    assert_is(found, -INF if nan or signed else 0, INF, nan=nan or signed)
+
+
 @pytest.mark.parametrize("turned", [0, 1])
 def test_gemm_scales_turns_and_adds(turned: int) -> None:
     weights = WEIGHTS.T if turned else WEIGHTS

@@ -107,6 +107,9 @@ def test_what_is_infinite_stays_infinite() -> None:
         assert not compare(everything, 0)
     assert everything.mid() == 0
     assert (everything.max(0).low, everything.min(1).high) == (0, 1)
+    for made in (everything.max(0), everything.min(1)):
+        assert not made.is_finite()
+        assert not (made + 1).is_finite()
 
 
 def test_integers_are_recognized() -> None:
