@@ -12,6 +12,7 @@ import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import ADDED_OPERATORS, StandardNodes
 from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.profile.contract import Contract, ValueContract
 from support.graphs import parse
 
 
@@ -211,6 +212,30 @@ def test_size_of_an_output_that_a_guard_could_be_computed_like(operator: str) ->
     )
     rewritten = sonnx_ort.rewrite(made, backend="native")
     assert sizes(rewritten.graph.output[0]) == []
+
+
+IN_CONTRACTS = {
+    "Div": "b = Div(x, y)",
+    "Floor": "b = Floor(x)",
+    "Mul": "b = Mul(x, y)",
+    "ReduceSum": "b = ReduceSum<keepdims = 0>(w, one)",
+}
+"""By operator that guards of contracts add, and no other here, what computes the output `b`."""
+
+
+@pytest.mark.parametrize(
+    "contract", [Contract(), Contract((ValueContract("u", (0, 1)),))], ids=bool
+)
+@pytest.mark.parametrize("operator", IN_CONTRACTS)
+def test_size_of_an_output_that_a_guard_of_a_contract_could_be_computed_like(
+    operator: str, contract: Contract
+) -> None:
+    made = parsed(
+        "(float[n] x, float[m] y, float[n,m] w, float[1] u) => (float[7] b, float[] z)"
+        f" <int64[1] one = {{1}}> {{ {IN_CONTRACTS[operator]} z = Log(u) }}"
+    )
+    rewritten = sonnx_ort.rewrite(made, backend="native", operators="Log", contract=contract)
+    assert sizes(rewritten.graph.output[0]) == ([] if contract else [7])
 
 
 def test_node_of_another_operator_is_not_added() -> None:

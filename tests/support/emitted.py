@@ -11,6 +11,7 @@ from model_builders.graphs import parse
 from onnx import printer
 
 import sonnx_ort
+from sonnx_ort.profile.contract import contract_of
 
 FOLDER = Path(__file__).parent.parent / "enforcing" / "emitted"
 """Where the files are, one for each model."""
@@ -53,8 +54,11 @@ class Emitted:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The arguments of `rewrite`."""
-        return {name: a for name, a in self.arguments.items() if name not in _OF_PARSE}
+        """The arguments of `rewrite`; a contract stands there as metadata have it."""
+        given = {name: a for name, a in self.arguments.items() if name not in _OF_PARSE}
+        if "contract" in given:
+            given["contract"] = contract_of(given["contract"])
+        return given
 
     def model(self) -> onnx.ModelProto:
         """The model before it is rewritten."""
