@@ -3,10 +3,10 @@
 The process has imported all modules, in which is noted what is reached. The first fork runs all
 tests and notes what each of them reaches, and for how long it runs. Then each mutant is put in, in
 a fork of its own, which runs the tests that reach it until one fails, those first whose names say
-that they are the file's. Pythons that tests start are
-forks of this fork where support/forks.py makes them. What a module computes while it is imported
-keeps the original's value: such a mutant is tried again in a process of its own, in which it is
-there from the beginning.
+that they are the file's. What a fixture reaches that tests share counts for each of them. Pythons
+that tests start are forks of this fork where support/forks.py makes them. What a module computes
+while it is imported keeps the original's value: such a mutant is tried again in a process of its
+own, in which it is there from the beginning.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -222,6 +222,37 @@ def _within(
     return [*items[: max(fitting, 1)]]
 
 
+class _Shared:
+    """A plugin that notes what fixtures reach which several tests share.
+
+    pytest runs one for the first of them, and the others read what it gave.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._reached: defaultdict[Any, set[int]] = defaultdict(set)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        """Note what a fixture reaches, beside what the test that asks for it reached before."""
+        before = self._kind.reached()
+        self._kind.forget()
+        try:
+            return (yield)
+        finally:
+            found = self._kind.reached()
+            if fixturedef.scope != "function":
+                self._reached[fixturedef] |= found
+            for number in before:
+                self._kind.note(number)
+
+    def reached(self, item: pytest.Item) -> set[int]:
+        """What the shared fixtures of a test have reached so far."""
+        known = getattr(item, "_fixtureinfo", None)
+        fixtures = known.name2fixturedefs.values() if known else ()
+        return {number for each in fixtures for one in each for number in self._reached[one]}
+
+
 def _reach(
     session: pytest.Session, trials: Trials
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
@@ -230,6 +261,8 @@ def _reach(
 
     def act() -> int:
         _prepare_children()
+        shared = _Shared(trials.kind)
+        session.config.pluginmanager.register(shared)
         reaching: defaultdict[int, list[str]] = defaultdict(list)
         seconds, caches = {}, package_caches()
         running = _failures(session, session.items)
@@ -240,7 +273,7 @@ def _reach(
             began = time.monotonic()
             next(running)
             seconds[item.nodeid] = time.monotonic() - began
-            for number in trials.kind.reached():
+            for number in trials.kind.reached() | shared.reached(item):
                 reaching[number].append(item.nodeid)
         told.write_text(json.dumps([reaching, seconds]), "utf-8")
         return _TESTS_FAIL if session.testsfailed else 0

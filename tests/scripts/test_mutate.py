@@ -4,7 +4,9 @@ import json
 import math
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -276,6 +278,58 @@ def test_what_mirrors_the_file_then_what_failed_then_what_is_fast_runs_first(
 def test_mutant_has_so_many_seconds_of_tests_and_one_test_at_least(most: float, count: int) -> None:
     items: Any = [Item(name) for name in ("t/test_a.py::y", *SECONDS)][:4]
     assert len(trials._within(items, SECONDS, most)) == count
+
+
+class Reached:
+    """What notes what is reached."""
+
+    def __init__(self) -> None:
+        """Nothing was reached."""
+        self.seen: set[int] = set()
+
+    def note(self, number: int) -> None:
+        """Note that this was reached."""
+        self.seen.add(number)
+
+    def reached(self) -> set[int]:
+        """What was reached."""
+        return {*self.seen}
+
+    def forget(self) -> None:
+        """Forget it."""
+        self.seen.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Fixture:
+    """A fixture, of which only the scope matters."""
+
+    scope: str
+
+
+@pytest.mark.parametrize(("scope", "shared"), [("module", {2}), ("function", set())])
+def test_what_a_shared_fixture_reaches_counts_for_each_test_that_has_it(
+    scope: str, shared: set[int]
+) -> None:
+    kind: Any = Reached()
+    fixture, other = Fixture(scope), Fixture("session")
+    plugin = trials._Shared(kind)
+    kind.note(1)
+    running = plugin.pytest_fixture_setup(fixture)
+    next(running)
+    kind.note(2)
+    with pytest.raises(StopIteration):
+        running.send("made")
+    assert kind.reached() == {1, 2}
+    items: list[Any] = [
+        SimpleNamespace(_fixtureinfo=SimpleNamespace(name2fixturedefs={"f": [each]}))
+        for each in (fixture, other)
+    ]
+    assert [plugin.reached(item) for item in [*items, Item("t/test_a.py::x")]] == [
+        shared,
+        set(),
+        set(),
+    ]
 
 
 def test_seed_draws_the_same_mutants_and_another_one_others() -> None:
