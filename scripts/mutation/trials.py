@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from mutation.kinds import KINDS, Kind
-from mutation.process import limit_memory, package_caches
+from mutation.process import PackageCaches, limit_memory, package_caches
 
 _AT_LEAST, _TIMES = 20, 5
 """A mutant has so many seconds, and so many times that of its tests."""
@@ -264,11 +264,10 @@ def _reach(
         shared = _Shared(trials.kind)
         session.config.pluginmanager.register(shared)
         reaching: defaultdict[int, list[str]] = defaultdict(list)
-        seconds, caches = {}, package_caches()
+        seconds, caches = {}, PackageCaches()
         running = _failures(session, session.items)
         for item in session.items:
-            for clear in caches:
-                clear()
+            caches.clear()
             trials.kind.forget()
             began = time.monotonic()
             next(running)

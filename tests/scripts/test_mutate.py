@@ -1,12 +1,14 @@
 """Campaign of mutants: what becomes of them, and what is recorded and listed of the package's."""
 
+import functools
 import json
 import math
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from mutation import functions as functions_of_modules
 from mutation.calling import statuses
 from mutation.functions import REACHED, Functions
 from mutation.outcomes import listed_in
+from mutation.process import PackageCaches
 from mutation.rooms import TESTS as ROOMS
 from mutation.rooms import mirrors, place_of, room_of
 from mutation.shown import table
@@ -278,6 +281,27 @@ def test_what_mirrors_the_file_then_what_failed_then_what_is_fast_runs_first(
 def test_mutant_has_so_many_seconds_of_tests_and_one_test_at_least(most: float, count: int) -> None:
     items: Any = [Item(name) for name in ("t/test_a.py::y", *SECONDS)][:4]
     assert len(trials._within(items, SECONDS, most)) == count
+
+
+def test_caches_of_modules_that_are_imported_later_are_emptied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+
+    def counted() -> int:
+        made.append(0)
+        return 0
+
+    caches = PackageCaches()
+    caches.clear()
+    counted.__module__ = "sonnx_ort.of_a_test"
+    cached = functools.cache(counted)
+    monkeypatch.setitem(sys.modules, "sonnx_ort.of_a_test", ModuleType("of_a_test"))
+    for _ in range(3):
+        caches.clear()
+        cached()
+        cached()
+    assert len(made) == 3
 
 
 class Reached:
