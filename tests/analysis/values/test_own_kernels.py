@@ -94,3 +94,36 @@ def test_first_result_has_the_type_of_the_operand_or_that_of_shapes(kernel: str)
     own = kernel in {"CheckedDiv", "CheckedMax"}
     assert facts.element_type(first) == ("float" if own else "int64")
     assert facts.element_type(last) == "int64"
+
+
+GIVEN = "float[2, 3] x, float[10] e, int64[3] open_sizes, int64[2] open_ranks"
+CONSTANTS = "int64[3] sizes = {2, 3, 4}, int64[2] ranks = {2, 1}"
+
+
+@pytest.mark.parametrize(
+    ("node", "shape", "elements", "kind"),
+    [
+        ("r, s = sonnx.CheckedMax(e, sizes, ranks)", (2, 3), [2, 3], "float"),
+        ("r, s = sonnx.CheckedMax(e, open_sizes, ranks)", None, None, "float"),
+        ("r, s = sonnx.CheckedMax(e, sizes, open_ranks)", None, None, "float"),
+        ("r, s = sonnx.CheckedSub(x, e)", (2, 3), [2, 3], "float"),
+        ("r, s, t = sonnx.CheckedSub(x, e)", (2, 3), None, None),
+        ("r, s = sonnx.Other(x)", None, None, None),
+    ],
+)
+def test_node_that_someone_else_made_is_known_as_far_as_its_kernel_is(
+    node: str,
+    shape: tuple[int, ...] | None,
+    elements: list[int] | None,
+    kind: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing is logged: its rules can read it."""
+    text = f"({GIVEN}) => (float[?, ?] r) <{CONSTANTS}> {{ {node} }}"
+    model = load_canonical(parse(text, domains={DOMAIN: 1})).graph_model
+    facts, (first, last, *_) = Facts(model), [*model.graph.node(-1).outputs]
+    found = facts.known_elements(last)
+    assert facts.shape(first) == shape
+    assert (None if found is None else found.tolist()) == elements
+    assert facts.element_type(first) == kind
+    assert caplog.messages == []
