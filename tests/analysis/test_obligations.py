@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 import sonnx_ort
+from sonnx_ort import Contract, ValueContract
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.profile.rule import Status
 from support.graphs import binary_model, parse
@@ -237,3 +238,21 @@ def test_integer_to_the_power_of_a_constant_float_breaks_the_rule_of_types() -> 
         operators="default",
     )
     assert [o.rule.id for o in report.obligations if o.status == "violated"] == ["Pow.int.R2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "contract", "told"),
+    [
+        ("int32", Contract((ValueContract("x", (0, 5)),)), {"least": 0, "most": 5}),
+        ("float", Contract((ValueContract("x", (0, 5)),)), {"least": 0.0, "most": 5.0}),
+        ("float", Contract(), None),
+    ],
+    ids=["integers", "floats", "nothing known"],
+)
+def test_interval_of_integers_or_of_floats_stands_in_the_document(
+    kind: str, contract: Contract, told: dict[str, float] | None
+) -> None:
+    model = parse(f"({kind}[n] x) => ({kind}[n] z) {{ z = Div(x, x) }}")
+    document = sonnx_ort.check(model, operators="Div", contract=contract).to_document()
+    (found,) = (o for o in document["obligations"] if o["rule"].endswith(".R1"))
+    assert [operand.get("range") for operand in found["operands"]] == [told, told]

@@ -60,6 +60,23 @@ def test_certified_model_is_accepted(name: str) -> None:
     assert check(content, json.loads(certificate.to_json()), enforced) == sentence
 
 
+def test_guard_of_a_form_that_the_checker_does_not_know_is_told_with_the_reason() -> None:
+    """That an operand of any rank is no scalar is known of the other one alone."""
+    text = "(int32[] x, int32[n] y) => (int32[n] z) { [divide] z = Div(x, y) }"
+    content = parse(text).SerializeToString()
+    enforced, certificate = enforced_with_certificate(content)
+    told = [(each.obligation.rule.id, each.reason) for each in certificate.unknown]
+    assert told == [
+        ("Div.int.C1", "Div.int.C1 of the node of 'z' is not guarded"),
+        ("Div.int.C2", "Div.int.C2 of the node of 'z' is not guarded"),
+    ]
+    document = json.loads(certificate.to_json())
+    assert document["unknown"] == [["z", "Div.int.C1"], ["z", "Div.int.C2"]]
+    assert check(content, document, enforced) == (
+        "3 checks hold in every run: 2 by proof, 1 by guards; 2 are left to guards of unknown form"
+    )
+
+
 CONTENT = parse(MODELS["integers"][0]).SerializeToString()
 
 
