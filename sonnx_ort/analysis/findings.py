@@ -185,7 +185,9 @@ def _other_types(placed: _Placed, facts: Facts) -> Iterator[Finding]:
     reason = "which its draft does not list" if constant else "which SONNX does not allow"
     for value in dict.fromkeys(filter(None, values)):
         kind = facts.element_type(value)
-        if kind is not None and kind not in allowed:
+        if kind is None and value.name:
+            yield placed.finding(TYPES, f"the type of '{value.name}' is not known")
+        elif kind is not None and kind not in allowed:
             yield placed.finding(TYPES, f"'{value.name}' is of type {kind}, {reason}")
 
 
@@ -228,8 +230,14 @@ def _conversions(placed: _Placed, facts: Facts) -> Iterator[Finding]:
         return
     types = {i: facts.element_type(v) for i, v in enumerate(node.inputs) if v is not None}
     for one, other in pairs:
-        first, second = types.get(one.position), types.get(other.position)
-        if None not in (first, second) and first != second:
+        if one.position not in types or other.position not in types:
+            continue
+        first, second = types[one.position], types[other.position]
+        if first is None or second is None:
+            unknown = one if first is None else other
+            yield placed.finding(GR3, f"the type of {unknown.name} is not known")
+            return
+        if first != second:
             detail = f"{one.name} is {first} and {other.name} is {second}; one is converted"
             yield placed.finding(GR3, detail)
             return

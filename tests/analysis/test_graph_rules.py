@@ -191,6 +191,22 @@ def test_edge_is_mended_by_what_it_lacks(graph: str, remedies: list[str]) -> Non
     assert [o.hint for o in report.violations if o.rule.id == "Graph.edges"] == remedies
 
 
+@pytest.mark.parametrize(
+    ("rule", "node", "place", "evidence"),
+    [
+        ("Graph.types", "y = Gather(a, i)", "Gather '(output y)'", "the type of 'a' is not known"),
+        ("Graph.types", "y = Gather(a, i)", "Gather '(output y)'", "the type of 'y' is not known"),
+        ("GR3", "y = Pow(a, i)", "Pow '(output y)'", "the type of X is not known"),
+        ("GR3", "y = Pow(i, a)", "Pow '(output y)'", "the type of Y is not known"),
+    ],
+)
+def test_type_that_is_not_known_is_none_that_a_rule_allows(
+    rule: str, node: str, place: str, evidence: str
+) -> None:
+    graph = f"(float[2] x, int64[2] i) => (float[2] y) {{ a = my.Made(x) {node} }}"
+    assert (place, evidence) in violations(parse(graph, domains={"my": 1}), rule)
+
+
 CLAIMS = {
     "size of an input's name": (
         "(float[n] x) => (float[n] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
