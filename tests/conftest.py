@@ -139,6 +139,13 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
 
 
 @pytest.fixture(scope="session")
+def part_of_trials(request: pytest.FixtureRequest) -> int:
+    """Which random trials are made: each part of the cases has others."""
+    options = request.config.option
+    return options.part or (options.share_of_commit[0] if options.cases else 1)
+
+
+@pytest.fixture(scope="session")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables that have kernels compiled unoptimized, in a sixth of the time."""
     path = tmp_path_factory.mktemp("compiler") / "c++"
@@ -212,18 +219,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(1, chosen_cases.PARTS + 1),
         default=int(os.environ.get("SONNX_ORT_PART", "0")),
-        help="with --cases: which part of the cases; the checked out commit chooses it by default, "
-        "but of some folders that are listed in tests/support/chosen_cases.py",
+        help="which part of the cases and of the random trials; with --cases the checked out "
+        "commit chooses it by default, as tests/support/chosen_cases.py says",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the part once: processes of pytest-xdist get the options."""
     config.stash[_STDERR] = time_limits.kept_stderr()
-    if not hasattr(config.option, "part_is_given"):
-        config.option.part_is_given = bool(config.option.part)
-    if not config.option.part:
-        config.option.part = chosen_cases.part_of_commit(config.rootpath)
+    if not hasattr(config.option, "share_of_commit"):
+        config.option.share_of_commit = chosen_cases.share_of_commit(config.rootpath)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -235,8 +240,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
     """
     yield
     options, test = metafunc.config.option, metafunc.definition
-    path = test.path.relative_to(Path(__file__).parent)
-    if not options.cases or chosen_cases.is_in(path, chosen_cases.WHOLE):
+    if not options.cases:
         return
     marked = Expression.compile(options.markexpr or "True")
     own = {mark.name for mark in test.iter_markers()}
@@ -247,14 +251,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
 
     cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
     left = [name for name, case in cases.items() if is_left(case)]
-    fixed = _is_fixed(path, options)
-    run = chosen_cases.chosen(left, options.cases, options.part, fixed=fixed)
+    share = _share(test.path, options)
+    run = chosen_cases.run_of(_within(test.path), left, options.cases, *share)
     metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
 
 
-def _is_fixed(path: Path, options: Any) -> bool:
-    """Whether the commit chooses no part of the cases of a file, and nobody else did."""
-    return not options.part_is_given and chosen_cases.is_in(path, chosen_cases.FIXED)
+def _within(path: Path) -> Path:
+    return path.relative_to(Path(__file__).parent)
+
+
+def _share(path: Path, options: Any) -> tuple[int, int | None]:
+    """The part of the cases that this run has of a file, and its turn in it if it has few."""
+    return chosen_cases.share(_within(path), options.part, options.share_of_commit)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -267,14 +275,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Say of a case that fails how it is chosen again."""
+    """Say of a case that fails how it is chosen again, and of random trials how they are made."""
     report = yield
     options = item.config.option
     if report.failed and options.cases and hasattr(item, "callspec"):
-        fixed = _is_fixed(item.path.relative_to(Path(__file__).parent), options)
-        said = f"chosen by --cases {options.cases} --part {1 if fixed else options.part}"
-        report.sections.append(("Case", said))
+        part, _ = _share(item.path, options)
+        report.sections.append(("Case", f"chosen by --cases {options.cases} --part {part}"))
+    if report.failed and "part_of_trials" in getattr(item, "funcargs", {}):
+        said = [f"{name}={os.environ[name]} " for name in _NUMBERS_OF_TRIALS if name in os.environ]
+        said.append(f"--part {item.funcargs['part_of_trials']}")
+        report.sections.append(("Trials", f"made again by {''.join(said)}"))
     return report
+
+
+_NUMBERS_OF_TRIALS = ("SONNX_ORT_GRAPHS", "SONNX_ORT_SPLICES", "SONNX_ORT_RUNS")
+"""The variables that say how many random trials are made."""
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
