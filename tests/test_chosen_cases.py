@@ -99,7 +99,7 @@ def test_option_and_variable_give_another_part(tmp_path: Path) -> None:
 
 def test_fixed_folder_has_the_first_part_unless_another_is_given(tmp_path: Path) -> None:
     by_default, *by_option = (
-        tried(tmp_path, "scripts", *options, file="scripts/test_numbers.py")
+        tried(tmp_path, "proofs", *options, file="proofs/test_numbers.py")
         for options in ((), ("--part", "1"), ("--part", "2"))
     )
     first, second = ({*re.findall(r"test_many\[\d+\]", said)} for said in by_option)
