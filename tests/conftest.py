@@ -145,6 +145,13 @@ def part_of_trials(request: pytest.FixtureRequest) -> int:
     return options.part or (options.share_of_commit[0] if options.cases else 1)
 
 
+@pytest.fixture
+def first_part(part_of_trials: int) -> None:
+    """Leave out what was seen of the trials of the first part: by chance others do not show it."""
+    if part_of_trials != 1:
+        pytest.skip("only the trials of the first part are known to show it")
+
+
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables that have kernels compiled unoptimized, in a sixth of the time."""

@@ -17,22 +17,26 @@ from records import Record, add
 from sonnx_ort.backends import Backend
 from sonnx_ort.loading.file_traversal import all_nodes
 from support.child import SCRIPTS, run_program, run_python
+from support.chosen_cases import trials
 from support.graphs import parse
 
 FEW = 80
 MANY = 1000
 
 
-def fuzz(record: Path, models: int) -> dict:
+def fuzz(path: Path, numbers: range) -> dict:
     """Let the campaign try models, which forks a process that has started nothing."""
+    record = read_record(path)
+    add(record, nothing() | {"models": numbers.start})
+    record.write()
     command = [sys.executable, SCRIPTS / "campaigns.py", "models", "--processes", "2"]
-    child = run_program([*command, "--record", record, "--count", str(models)], timeout=1200)
+    child = run_program([*command, "--record", path, "--count", str(numbers.stop)], timeout=1200)
     assert child.exit_status == 0, child
-    return json.loads(record.read_text("utf-8"))
+    return json.loads(path.read_text("utf-8"))
 
 
 def test_few_end_in_a_result_or_an_error_and_are_counted(tmp_path: Path) -> None:
-    record = fuzz(tmp_path / "record.json", FEW)
+    record = fuzz(tmp_path / "record.json", range(FEW))
     checks = {k: n for k, n in record["outcomes"].items() if k.startswith("check: ")}
     assert (record["models"], record["faults"]) == (FEW, [])
     assert sum(checks.values()) + len(record["runtimes_own"]) >= FEW
@@ -63,8 +67,8 @@ def test_record_of_other_sources_is_begun_anew(tmp_path: Path) -> None:
 @pytest.mark.starts_first
 @pytest.mark.thorough
 @pytest.mark.weekly
-def test_many_end_in_a_result_or_an_error(tmp_path: Path) -> None:
-    record = fuzz(tmp_path / "record.json", MANY)
+def test_many_end_in_a_result_or_an_error(tmp_path: Path, part_of_trials: int) -> None:
+    record = fuzz(tmp_path / "record.json", trials(part_of_trials, MANY))
     assert record["faults"] == []
     outcomes = record["outcomes"]
     for backend in Backend:

@@ -6,7 +6,6 @@ types among them. An interval that were narrower by one would not hold: both its
 `SONNX_ORT_RUNS=10 pytest tests/soundness/test_bounds_rules.py` has them run ten times.
 """
 
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +28,7 @@ from support.soundness.operator_runs import (
     chosen,
     held_to_a_run,
     runs_of,
+    runs_of_numbers,
 )
 
 _BYTES_ALONE = frozenset({"DepthToSpace", "SpaceToDepth"})
@@ -271,7 +271,7 @@ def _truths(rng: random.Random) -> Array:
 
 
 DEFAULT = 12
-NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
+NEEDED = runs_of_numbers(DEFAULT)
 
 COUNTED = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"}
 """Of these only the lower end can be reached."""
@@ -284,6 +284,7 @@ class TestBounds(HeldToRuns):
     operators = OPERATORS
     needed = NEEDED
 
+    @pytest.mark.usefixtures("first_part")
     @pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
     def test_both_ends_of_intervals_are_reached(self, attempts):
         reached = {

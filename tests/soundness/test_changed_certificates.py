@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.chosen_cases import trials
 from support.soundness.changed_certificates import CHANGES
 from support.soundness.isolated import run_attempts, tally_of
 
@@ -20,8 +21,9 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def lines(once: Callable[..., Any]) -> Lines:
-    found: Lines = once("changed_certificates", lambda: run_attempts(ATTEMPT, range(MODELS), 2, 60))
+def lines(once: Callable[..., Any], part_of_trials: int) -> Lines:
+    numbers = trials(part_of_trials, MODELS)
+    found: Lines = once("changed_certificates", lambda: run_attempts(ATTEMPT, numbers, 2, 60))
     return found
 
 
@@ -40,6 +42,7 @@ def test_no_changed_certificate_is_accepted_and_false(lines: Lines) -> None:
     assert false == []
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(MODELS < DEFAULT, reason="too few models to tell")
 def test_changes_are_of_many_kinds_and_most_are_rejected(counts: Counter[str]) -> None:
     forged = {what: n for what, n in counts.items() if ":" in what and "as it is" not in what}

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from support.changes import INSTALLED
+from support.chosen_cases import trials
 from support.soundness.changed_nodes import NEWEST, OLDEST, bases
 from support.soundness.isolated import failures_of, run_attempts, tally_of
 
@@ -18,8 +19,8 @@ FIRST = 2_000_000
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    numbers = range(FIRST, FIRST + NODES)
+def lines(once, part_of_trials):
+    numbers = trials(part_of_trials, NODES, FIRST)
     attempt = "support.soundness.changed_nodes:attempt"
     return once("changed_nodes", lambda: run_attempts(attempt, numbers, 2))
 
@@ -29,6 +30,7 @@ def test_what_runs_give_stays_what_it_was(lines):
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(NODES < DEFAULT, reason="too few nodes to tell")
 def test_the_nodes_are_worth_looking_at(lines):
     counts = tally_of(lines)

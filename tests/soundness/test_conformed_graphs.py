@@ -22,6 +22,7 @@ from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.runs.reduce.shrinking import Feeds, Trial
+from support.chosen_cases import trials
 from support.sessions import on_one_thread
 from support.soundness.contracts import around, keeps
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts, tally_of
@@ -151,8 +152,8 @@ FIRST = 1_500_000
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    numbers = range(FIRST, FIRST + GRAPHS)
+def lines(once, part_of_trials):
+    numbers = trials(part_of_trials, GRAPHS, FIRST)
     attempt = "soundness.test_conformed_graphs:attempt"
     return once("conformed_graphs", lambda: run_attempts(attempt, numbers, 2))
 
@@ -162,6 +163,7 @@ def test_results_keep_their_bits(lines):
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
     counts = tally_of(lines)

@@ -23,6 +23,7 @@ import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, SonnxError
 from sonnx_ort.analysis.values.provenance import Provenance
 from sonnx_ort.loading.canonical import load_canonical
+from support.chosen_cases import trials
 from support.soundness.contracts import around, keeps
 from support.soundness.isolated import run_attempts
 from support.soundness.trials import make_trial
@@ -122,9 +123,9 @@ def _run(session: sonnx_ort.InferenceSession, feeds: dict[str, Any]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    place = "soundness.test_contracted_graphs:attempt"
-    return once("contracted_graphs", lambda: run_attempts(place, range(GRAPHS), PROCESSES))
+def lines(once, part_of_trials):
+    place, numbers = "soundness.test_contracted_graphs:attempt", trials(part_of_trials, GRAPHS)
+    return once("contracted_graphs", lambda: run_attempts(place, numbers, PROCESSES))
 
 
 def test_no_proof_under_a_contract_is_wrong(lines):
@@ -132,6 +133,7 @@ def test_no_proof_under_a_contract_is_wrong(lines):
     assert not failures, "\\n\\n".join(map(str, failures[:3]))
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
     counts = sum((Counter(line["result"]) for line in lines), Counter())

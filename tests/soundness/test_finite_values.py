@@ -12,6 +12,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.runs.reduce.shrinking import Feeds
 from support.backends import INSTALLED
+from support.chosen_cases import trials
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.examination import DryRun
@@ -103,9 +104,9 @@ pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    attempt = "soundness.test_finite_values:attempt"
-    return once("finite_values", lambda: run_attempts(attempt, range(GRAPHS), 2))
+def lines(once, part_of_trials):
+    attempt, numbers = "soundness.test_finite_values:attempt", trials(part_of_trials, GRAPHS)
+    return once("finite_values", lambda: run_attempts(attempt, numbers, 2))
 
 
 def test_run_fails_exactly_where_an_output_is_not_finite(lines):
@@ -113,6 +114,7 @@ def test_run_fails_exactly_where_an_output_is_not_finite(lines):
     assert not failures, "\n".join(map(str, failures[:3]))
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 @pytest.mark.parametrize("extent", ["Graph.finite", "Graph.finite_values"])
 def test_the_graphs_are_worth_looking_at(lines, extent):

@@ -7,7 +7,6 @@ elements, or wider; some inputs are constants.
 `SONNX_ORT_RUNS=10 pytest tests/soundness/test_interval_rules.py` has them run ten times.
 """
 
-import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from support.soundness.operator_runs import (
     held_to_a_run,
     misfit,
     runs_of,
+    runs_of_numbers,
 )
 
 OPERATORS = sorted(INTERVAL_RULES)
@@ -193,7 +193,7 @@ def _numbers(
 
 
 DEFAULT = 12
-NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
+NEEDED = runs_of_numbers(DEFAULT)
 
 
 class TestIntervals(HeldToRuns):
@@ -203,6 +203,7 @@ class TestIntervals(HeldToRuns):
     operators = OPERATORS
     needed = NEEDED
 
+    @pytest.mark.usefixtures("first_part")
     @pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
     def test_interval_of_every_operator_is_near_to_what_is_computed(self, attempts):
         near = {o: any(run["near"] for run in runs_of(lines)) for o, lines in attempts.items()}

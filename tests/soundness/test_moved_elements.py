@@ -3,7 +3,6 @@
 Bounds, intervals and signs of zeros are taken from the operand to the results of these operators.
 """
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +11,21 @@ import numpy as np
 from sonnx_ort.facts.catalog import MOVING
 from support.soundness.arrays import Array
 from support.soundness.nodes import random_case
-from support.soundness.operator_runs import Attempt, HeldToRuns, OneNode, chosen, held_to_a_run
+from support.soundness.operator_runs import (
+    Attempt,
+    HeldToRuns,
+    OneNode,
+    chosen,
+    held_to_a_run,
+    runs_of_numbers,
+)
 
 _TYPES = ("float32", "float64", "float16", "int8", "int32", "int64", "uint8")
 
 _FEWEST = 3
 """No element is 0 or 1, so that a result that nothing was written to is noticed."""
 
-NEEDED = int(os.environ.get("SONNX_ORT_RUNS", "30"))
+NEEDED = runs_of_numbers(30)
 
 
 def attempt(number: int) -> Attempt:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.chosen_cases import trials
 from support.soundness import planted_faults
 from support.soundness.isolated import Line, failures_of, run_attempts, tally_of
 from support.soundness.proof_judge import kind_of
@@ -27,11 +28,13 @@ Attempts = tuple[str, list[Line]]
 
 @pytest.fixture(scope="module", params=DEFAULTS)
 def attempts(
-    request: pytest.FixtureRequest, once: Callable[[str, Callable[[], Any]], Any]
+    request: pytest.FixtureRequest,
+    once: Callable[[str, Callable[[], Any]], Any],
+    part_of_trials: int,
 ) -> Attempts:
     """A kind of graphs, and what came of attempts at them."""
     name: str = request.param
-    numbers = range(FIRST, FIRST + (COUNT or DEFAULTS[name]))
+    numbers = trials(part_of_trials, COUNT or DEFAULTS[name], FIRST)
     attempt = f"support.soundness.{name}:attempt"
     return name, once(f"proofs_{name}", lambda: run_attempts(attempt, numbers, PROCESSES))
 
@@ -42,6 +45,7 @@ def test_nothing_proved_is_false_in_a_run(attempts: Attempts) -> None:
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(0 < COUNT < min(DEFAULTS.values()), reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(attempts: Attempts) -> None:
     name, lines = attempts

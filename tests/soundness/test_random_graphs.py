@@ -12,6 +12,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.rule import Subject
+from support.chosen_cases import trials
 from support.soundness import exact_results
 from support.soundness.examination import BACKENDS
 from support.soundness.isolated import failures_of, run_attempts, tally_of
@@ -25,8 +26,8 @@ FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    numbers = range(FIRST, FIRST + GRAPHS)
+def lines(once, part_of_trials):
+    numbers = trials(part_of_trials, GRAPHS, FIRST)
     attempt = "support.soundness.trials:attempt"
     return once("random_graphs", lambda: run_attempts(attempt, numbers, PROCESSES))
 
@@ -41,6 +42,7 @@ def test_report_and_enforced_model_agree_with_the_oracle(lines):
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(counts):
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
@@ -53,6 +55,7 @@ def test_the_graphs_are_worth_looking_at(counts):
         assert counts[f"not enforced: {what}"] > GRAPHS // 4, what
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
 def test_every_operator_is_worth_looking_at(operator, counts):
@@ -64,12 +67,14 @@ def test_every_operator_is_worth_looking_at(operator, counts):
         assert counts[f"{operator}: broken"] == 0
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 @pytest.mark.parametrize("operator", sorted(exact_results.OPERATORS))
 def test_exact_oracle_is_asked_of_every_operator_that_is_its(operator, counts):
     assert counts[f"{operator}: by the oracle"] > GRAPHS // 40
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_enforced_models_are_worth_looking_at(backend, counts):

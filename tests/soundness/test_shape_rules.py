@@ -19,6 +19,7 @@ import onnxruntime as ort
 import pytest
 
 from support.changes import INSTALLED
+from support.chosen_cases import trials
 from support.graphs import parse
 from support.sessions import on_one_thread
 from support.soundness.certified_runs import OPERATORS
@@ -60,6 +61,7 @@ class TestShapes(HeldToRuns):
     operators = OPERATORS
     needed = NEEDED
 
+    @pytest.mark.usefixtures("first_part")
     @pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
     def test_every_version_has_run_that_has_a_kernel(self, attempts):
         missing = {}
@@ -71,6 +73,7 @@ class TestShapes(HeldToRuns):
                 missing[operator] = absent
         assert not missing, missing
 
+    @pytest.mark.usefixtures("first_part")
     def test_facts_of_every_operator_have_been_confirmed_often_enough(self, attempts):
         counts = {o: sum(run["facts"] > 0 for run in runs_of(ls)) for o, ls in attempts.items()}
         assert {o: count for o, count in counts.items() if count < 0.4 * NEEDED} == {}
@@ -81,9 +84,10 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def graphs(once: Callable[..., Any]) -> Lines:
+def graphs(once: Callable[..., Any], part_of_trials: int) -> Lines:
     attempt = "support.soundness.certified_runs:attempt_of_graph"
-    found: Lines = once("certified_graphs", lambda: run_attempts(attempt, range(GRAPHS), 2))
+    numbers = trials(part_of_trials, GRAPHS)
+    found: Lines = once("certified_graphs", lambda: run_attempts(attempt, numbers, 2))
     return found
 
 
@@ -101,6 +105,7 @@ def test_no_run_of_a_graph_contradicts_a_fact(graphs: Lines) -> None:
     assert "\n\n".join(filter(None, (run["misfit"] for run in confirmed(graphs)))) == ""
 
 
+@pytest.mark.usefixtures("first_part")
 def test_the_graphs_are_worth_looking_at(graphs: Lines) -> None:
     assert sum(run["facts"] for run in confirmed(graphs)) > 2 * GRAPHS
 

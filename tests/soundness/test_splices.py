@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from support.chosen_cases import trials
 from support.soundness.isolated import failures_of, run_attempts, tally_of
 
 pytestmark = pytest.mark.thorough
@@ -21,8 +22,8 @@ FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    numbers = range(FIRST, FIRST + GRAPHS)
+def lines(once, part_of_trials):
+    numbers = trials(part_of_trials, GRAPHS, FIRST)
     attempt = "support.soundness.splices:attempt"
     return once("splices", lambda: run_attempts(attempt, numbers, PROCESSES))
 
@@ -41,6 +42,7 @@ def test_nothing_ends_the_process_that_the_original_does_not_end(lines):
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
     counts = tally_of(lines)

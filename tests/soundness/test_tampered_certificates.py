@@ -32,6 +32,7 @@ from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import conclude, rules_of
 from sonnx_ort.profile.options import Edition
+from support.chosen_cases import trials
 from support.derived import facts
 from support.examined import enforced_with_certificate
 from support.graphs import parse
@@ -347,11 +348,10 @@ KINDS = ("nodes", "graph")
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def lines(request: pytest.FixtureRequest, once: Callable[..., Any]) -> Lines:
+def lines(request: pytest.FixtureRequest, once: Callable[..., Any], part_of_trials: int) -> Lines:
     attempt = f"{MODULE}:attempt_of_{request.param}"
-    found: Lines = once(
-        f"tampered_{request.param}", lambda: run_attempts(attempt, range(MODELS), 2)
-    )
+    numbers = trials(part_of_trials, MODELS)
+    found: Lines = once(f"tampered_{request.param}", lambda: run_attempts(attempt, numbers, 2))
     return found
 
 
@@ -359,6 +359,7 @@ def test_what_is_accepted_is_harmless(lines: Lines) -> None:
     assert [line for line in lines if "result" not in line] == []
 
 
+@pytest.mark.usefixtures("first_part")
 def test_most_changes_are_rejected(lines: Lines) -> None:
     counts: Counter[str] = Counter()
     for line in lines:
@@ -368,9 +369,9 @@ def test_most_changes_are_rejected(lines: Lines) -> None:
 
 
 @pytest.fixture(scope="module")
-def fields(once: Callable[..., Any]) -> Lines:
-    attempt = f"{MODULE}:attempt_of_fields"
-    found: Lines = once("tampered_fields", lambda: run_attempts(attempt, range(MODELS), 2))
+def fields(once: Callable[..., Any], part_of_trials: int) -> Lines:
+    attempt, numbers = f"{MODULE}:attempt_of_fields", trials(part_of_trials, MODELS)
+    found: Lines = once("tampered_fields", lambda: run_attempts(attempt, numbers, 2))
     return found
 
 
@@ -378,6 +379,7 @@ def test_what_is_concluded_of_changed_fields_is_true(fields: Lines) -> None:
     assert [line for line in fields if "result" not in line] == []
 
 
+@pytest.mark.usefixtures("first_part")
 def test_changed_fields_are_worth_looking_at(fields: Lines) -> None:
     counts = tally_of(fields)
     assert counts["held"] > MODELS
@@ -385,9 +387,10 @@ def test_changed_fields_are_worth_looking_at(fields: Lines) -> None:
 
 
 @pytest.fixture(scope="module")
-def forgeries(once: Callable[..., Any]) -> Lines:
+def forgeries(once: Callable[..., Any], part_of_trials: int) -> Lines:
     attempt = "soundness.test_tampered_certificates:attempt_of_forgeries"
-    found: Lines = once("forged_certificates", lambda: run_attempts(attempt, range(MODELS), 2))
+    numbers = trials(part_of_trials, MODELS)
+    found: Lines = once("forged_certificates", lambda: run_attempts(attempt, numbers, 2))
     return found
 
 
@@ -396,6 +399,7 @@ def test_no_forged_certificate_is_accepted(forgeries: Lines) -> None:
     assert [outcome for outcome in tally_of(forgeries) if ": false" in outcome] == []
 
 
+@pytest.mark.usefixtures("first_part")
 def test_forgeries_are_of_every_kind(forgeries: Lines) -> None:
     kinds = {outcome.split()[0] for outcome in tally_of(forgeries)}
     assert kinds == {"repeated", "exchanged", "elements", "function", "nothing:"}

@@ -18,6 +18,7 @@ import pytest
 
 import sonnx_ort
 from support.backends import INSTALLED
+from support.chosen_cases import trials
 from support.sessions import on_one_thread
 from support.soundness.examination import DryRun
 from support.soundness.isolated import run_attempts, tally_of
@@ -132,8 +133,8 @@ FIRST = 900_000
 
 
 @pytest.fixture(scope="module")
-def lines(once):
-    numbers = range(FIRST, FIRST + GRAPHS)
+def lines(once, part_of_trials):
+    numbers = trials(part_of_trials, GRAPHS, FIRST)
     attempt = "soundness.test_waived_graphs:attempt"
     return once("waived_graphs", lambda: run_attempts(attempt, numbers, 2))
 
@@ -143,6 +144,7 @@ def test_backends_agree_with_each_other_and_with_no_enforcement(lines):
     assert not failures, "\n\n".join(failures)
 
 
+@pytest.mark.usefixtures("first_part")
 @pytest.mark.skipif(GRAPHS < ENOUGH, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
     counts = tally_of(lines)

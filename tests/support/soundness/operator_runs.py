@@ -4,6 +4,7 @@ Each operator is tried again and again, until it has run often enough; attempts 
 `support.soundness.isolated`.
 """
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +33,22 @@ Attempt = dict[str, Any] | None
 what is known, and more. None for a model that `check` refuses, or of which nothing is known."""
 
 
+def runs_of_numbers(default: int) -> int:
+    """How many runs of each operator are to show that what is known of its elements holds.
+
+    They have a variable of their own beside that of all runs: they take little time, and what is
+    wrong in few runs of an older kernel shows in many alone.
+    """
+    said = os.environ.get("SONNX_ORT_RUNS_OF_NUMBERS") or os.environ.get("SONNX_ORT_RUNS")
+    return int(said or default)
+
+
 def chosen(purpose: str, operators: Sequence[str], number: int) -> tuple[str, random.Random]:
-    """The operator of an attempt, and what else is chosen by."""
-    operator = operators[number // _ATTEMPTS]
-    seed = f"{purpose} {operator} {number % _ATTEMPTS}"
-    return operator, random.Random(seed)  # noqa: S311 - no cryptography
+    """The operator of an attempt, and what else is chosen by; after the last part comes another."""
+    several, step = divmod(number, _ATTEMPTS)
+    part, index = divmod(several, len(operators))
+    seed = f"{purpose} {operators[index]} {part * _ATTEMPTS + step}"
+    return operators[index], random.Random(seed)  # noqa: S311 - no cryptography
 
 
 @dataclass
@@ -132,21 +144,24 @@ class HeldToRuns:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def attempts(cls, once: Callable[..., dict[str, list[Line]]]) -> dict[str, list[Line]]:
+    def attempts(
+        cls, once: Callable[..., dict[str, list[Line]]], part_of_trials: int
+    ) -> dict[str, list[Line]]:
         """What came of enough attempts at each operator: twice as many as are needed, or more."""
-        return once(cls.attempt, cls._attempts)
+        return once(cls.attempt, lambda: cls._attempts(part_of_trials))
 
     @classmethod
-    def _attempts(cls) -> dict[str, list[Line]]:
+    def _attempts(cls, part: int) -> dict[str, list[Line]]:
+        begin = (part - 1) * len(cls.operators)
         lines: dict[str, list[Line]] = {operator: [] for operator in cls.operators}
         first, count = 0, 2 * cls.needed
         while first < _ATTEMPTS:
             found = [len(runs_of(lines[operator])) for operator in cls.operators]
             steps = range(first, min(first + count, _ATTEMPTS))
             wanting = [index for index, runs in enumerate(found) if runs < cls.needed]
-            numbers = [index * _ATTEMPTS + step for index in wanting for step in steps]
+            numbers = [(begin + index) * _ATTEMPTS + step for index in wanting for step in steps]
             for line in run_attempts(cls.attempt, numbers, processes=2):
-                lines[cls.operators[line["number"] // _ATTEMPTS]].append(line)
+                lines[cls.operators[line["number"] // _ATTEMPTS - begin]].append(line)
             first, count = steps.stop, 2 * count
         return lines
 
