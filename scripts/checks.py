@@ -31,6 +31,11 @@ _SHARE: dict[str, Any] = {
 Many are made with the packages of the lock file alone.
 """
 
+_RUNS_OF_NUMBERS = {"SONNX_ORT_RUNS_OF_NUMBERS": "30"}
+"""How often each operator runs with the oldest packages where bounds, intervals and elements that
+are moved are tried: few runs miss what few operands show of an older kernel.
+"""
+
 _CASES = 6
 """How many cases of each test run unless all is to be thorough."""
 
@@ -40,7 +45,7 @@ _KERNELS = "tests/custom_ops/compiled"
 _RESTING_ON_OTHERS = ("tests/soundness", _KERNELS, "tests/upstream", "tests/end_to_end")
 """The tests that a newer release of another package is most likely to fail."""
 
-_MINUTES = {"static": 1, "quick": 8, "thorough": 60, "lowest": 2, "newest": 3, "other backends": 3}
+_MINUTES = {"static": 1, "quick": 8, "thorough": 60, "lowest": 5, "newest": 3, "other backends": 3}
 """How long the checks take on two idle cores, rounded up, by what is checked."""
 
 _WITHOUT_EXTENSIONS = ("3.14",)
@@ -75,6 +80,8 @@ def choose_checks(
         The checks by name. All of them are to run, whether or not an earlier one fails.
     """
     share = {} if thorough and environment.versions == "locked" else _SHARE
+    if environment.versions == "lowest":
+        share = _SHARE | _RUNS_OF_NUMBERS
 
     def module(*command: str) -> int:
         return environment.call(["python", "-m", *command], environment.root, **share)

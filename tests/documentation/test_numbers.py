@@ -177,6 +177,8 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
         said = re.split(r" (?:--durations|build|dist)", command)[0]
         yield "CONTRIBUTING.md", f"`{' '.join(said.split())}`"
     yield "CONTRIBUTING.md", f"The cases of a test are in {parts} parts"
+    (often,) = checks._RUNS_OF_NUMBERS.values()
+    yield "CONTRIBUTING.md", f"`--lowest` runs each operator {often} times"
     runs = chosen_cases.runs_that_reach_all(0.99)
     yield "CONTRIBUTING.md", f"{runs} commits have all parts with a probability of 99 %"
     yield "CONTRIBUTING.md", "runs all of them each week, by `SONNX_ORT_PART`"

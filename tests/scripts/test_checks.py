@@ -173,17 +173,19 @@ def test_tests_of_the_newest_packages_are_left_out_if_nothing_is_new(
 
 
 @pytest.mark.parametrize(
-    ("versions", "thorough", "graphs"),
-    [("locked", True, None), ("locked", False, "16"), ("lowest", True, "16")],
+    ("versions", "thorough", "graphs", "runs"),
+    [("locked", True, None, None), ("locked", False, "16", None), ("lowest", True, "16", "30")],
 )
 def test_many_random_trials_are_made_with_the_packages_of_the_lock_file_alone(
-    monkeypatch, versions, thorough, graphs
+    monkeypatch, versions, thorough, graphs, runs
 ):
+    """Numbers alone are tried often with the oldest packages too."""
     variables = {}
     monkeypatch.setattr(Environment, "call", lambda *_, **given: variables.update(given))
     *_, check = choose_checks(Environment(versions=versions), [], thorough=thorough).values()
     check()
-    assert variables.get("SONNX_ORT_GRAPHS") == graphs
+    named = "SONNX_ORT_GRAPHS", "SONNX_ORT_RUNS_OF_NUMBERS"
+    assert tuple(variables.get(name) for name in named) == (graphs, runs)
 
 
 def test_commit_is_checked_by_the_commands_of_the_project():
