@@ -29,7 +29,14 @@ WHOLE = frozenset({
 })  # fmt: skip
 """Folders and files of which every case runs: tables by hand, in which each line is one fact."""
 
-LONG: frozenset[str] = frozenset()
+LONG = frozenset(
+    {
+        "conformance/test_single_operands.py",
+        "end_to_end/test_bundled_models.py",
+        "end_to_end/test_sizes_through_enforced_nodes.py",
+        "vectors/test_engines.py",
+    }
+)
 """Folders and files of which a commit has few of the cases of its part: a whole part takes long.
 
 Commits have these few in turn. A run that is told its part has all of it.
@@ -38,11 +45,9 @@ Commits have these few in turn. A run that is told its part has all of it.
 FIXED = dict.fromkeys(
     (
         "conformance/test_elements.py",
-        "end_to_end",
         "proofs",
         "ort/test_patterns_together.py",
         "soundness",
-        "vectors/test_engines.py",
     ),
     "never were all cases of it run one after the other, so that one may fail by chance",
 )
