@@ -24,7 +24,6 @@ from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.profile.source import Basis
 from sonnx_ort.terms.operand import Operand, has_known_sizes
 
 
@@ -86,6 +85,8 @@ def selected_rules(
     """
     chosen = frozenset(RULES) if select is None else choose_rules(select)
     if rules is RulesOf.STATED:
+        from sonnx_ort.profile.source import Basis  # noqa: PLC0415 - no verdict
+
         chosen = frozenset(name for name in chosen if RULES[name].basis is not Basis.OURS)
     return chosen if ignore is None else chosen - choose_rules(ignore)
 

@@ -9,8 +9,8 @@ whether they acted.
 
 from string import Template
 
-from sonnx_ort.facts.optimizers import GROUPS, Effect
-from sonnx_ort.profile.operator import Optimizer
+from sonnx_ort.ort.disabled_optimizers import Optimizer
+from sonnx_ort.ort.effects import GROUPS, Effect
 
 _CONSTANTS = {
     "kernels": "float[2,1,2] w = {1, 2, 3, 4}, float[2] s = {4, 3}, float[1,2,1] b = {4, 3}",

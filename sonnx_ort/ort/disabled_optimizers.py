@@ -1,10 +1,29 @@
 """The optimizers of ONNX Runtime that must not act on an enforced model, and their names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sonnx_ort.facts.optimizers import MUST_BE_OFF
-from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.operator import Optimizer
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """A graph optimizer that must not act on an enforced model, and a model on which it does.
+
+    ONNX Runtime considers the names of its optimizers internal and ignores unknown ones. So
+    disabling one by name is not certain to work.
+
+    Attributes:
+        name: Its name in ONNX Runtime.
+        effect: What it does, such as "omits x / 1".
+        canary: A model in ONNX's textual syntax. If enabled, the optimizer removes at least one of
+            the named nodes, or adds another of the same operators; nothing else may do so.
+    """
+
+    name: str
+    effect: str
+    canary: str
+
 
 OPTIMIZERS_OF_GUARDS = (
     Optimizer(
@@ -31,12 +50,121 @@ OPTIMIZERS_OF_GUARDS = (
 Models of every backend have guards.
 """
 
-OPTIMIZERS_OF_OPERATORS = tuple(
-    optimizer for operator in OPERATORS.values() for optimizer in operator.optimizers
+
+def _gelu(opset: int) -> str:
+    """`x * (erf(x / sqrt(2)) + 1) / 2`, with a product for the last quotient."""
+    return f"""<ir_version: 9, opset_import: ["": {opset}]>
+    canary (float[1] x) => (float[] z)
+    <float[1] root = {{1.4142135}}, float one = {{1}}, float half = {{0.5}}> {{
+        [divide] scaled = Div(x, root)
+        e = Erf(scaled)
+        f = Add(e, one)
+        g = Mul(x, f)
+        z = Mul(g, half)
+    }}"""
+
+
+def _layer_normalization(opset: int) -> str:
+    """`(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * w + b`, of one element per row.
+
+    The Div has no name, because SimplifiedLayerNormFusion, which keeps the Sub, also removes it.
+    """
+    return f"""<ir_version: 9, opset_import: ["": {opset}]>
+    canary (float[2,1] x) => (float[] z)
+    <float two = {{2}}, float epsilon = {{1e-5}}, float[1] w = {{3}}, float[1] b = {{5}}> {{
+        mean = ReduceMean <axes = [-1]> (x)
+        [centre] centred = Sub(x, mean)
+        square = Pow(centred, two)
+        variance = ReduceMean <axes = [-1]> (square)
+        sum = Add(variance, epsilon)
+        deviation = Sqrt(sum)
+        normal = Div(centred, deviation)
+        scaled = Mul(normal, w)
+        z = Add(scaled, b)
+    }}"""
+
+
+_OF_DIV = (
+    Optimizer(
+        "DivMulFusion",
+        "replaces (1 / x) * y by y / x",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x, float[1] y) => (float[] z) <float[1] one = {1}> {
+            [divide] r = Div(one, x)
+            [multiply] z = Mul(r, y)
+        }""",
+    ),
+    Optimizer(
+        "NoopElimination",
+        "removes x / 1",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[] z) <float[1] one = {1}> {
+            a = Abs(x)
+            [divide] q = Div(a, one)
+            z = Neg(q)
+        }""",
+    ),
+    Optimizer("GeluFusionL1", "fuses Div, Erf, Add and Mul into a Gelu", _gelu(20)),
+    Optimizer(
+        "GeluFusionL2",
+        "fuses Div, Erf, Add and Mul into a Gelu after providers are chosen",
+        _gelu(17),
+    ),
+    Optimizer(
+        "LayerNormFusionL1",
+        "fuses Sub, Div and others into a LayerNormalization",
+        _layer_normalization(17),
+    ),
+    Optimizer(
+        "LayerNormFusionL2",
+        "fuses Sub, Div and others into a LayerNormalization after providers are chosen",
+        _layer_normalization(16),
+    ),
+    Optimizer(
+        "SimplifiedLayerNormFusion",
+        "fuses Div and others into a SimplifiedLayerNormalization",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[2,1] x) => (float[] z)
+        <float two = {2}, float epsilon = {1e-5}, float[1] w = {3}> {
+            square = Pow(x, two)
+            mean = ReduceMean <axes = [-1]> (square)
+            sum = Add(mean, epsilon)
+            root = Sqrt(sum)
+            [divide] normal = Div(x, root)
+            z = Mul(normal, w)
+        }""",
+    ),
+    Optimizer(
+        "MatMulScaleFusion",
+        "merges a Div by one constant into a MatMul beside it",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1,8] x, float[8,1] y) => (float[] z) <float[1,1] three = {3}> {
+            product = MatMul(x, y)
+            [divide] z = Div(product, three)
+        }""",
+    ),
 )
+
+_OF_SUB = (
+    Optimizer(
+        "NoopElimination",
+        "removes x - 0",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[] z) <float[1] zero = {0}> {
+            a = Abs(x)
+            [subtract] d = Sub(a, zero)
+            z = Neg(d)
+        }""",
+    ),
+)
+
+BY_OPERATOR: Mapping[str, tuple[Optimizer, ...]] = {"Div": _OF_DIV, "Sub": _OF_SUB}
 """Optimizers that remove operators of the profile, which are left in a model if they are proved, or
-not enforced.
+not enforced. One that removes several operators together is listed with one of them.
 """
+
+OPTIMIZERS_OF_OPERATORS = tuple(each for several in BY_OPERATOR.values() for each in several)
+"""All of these."""
 
 UNWANTED_OPTIMIZERS = OPTIMIZERS_OF_GUARDS + OPTIMIZERS_OF_OPERATORS
 """All optimizers that must not act on a rewritten model of any backend."""

@@ -10,9 +10,13 @@ import onnxruntime
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
-from sonnx_ort.ort.disabled_optimizers import UNWANTED_OPTIMIZERS, names_of, names_to_switch_off
+from sonnx_ort.ort.disabled_optimizers import (
+    UNWANTED_OPTIMIZERS,
+    Optimizer,
+    names_of,
+    names_to_switch_off,
+)
 from sonnx_ort.ort.session_options import FATAL, config_entry, temporary_folder
-from sonnx_ort.profile.operator import Optimizer
 
 DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 """The config key for optimizers to skip, separated by ";"."""

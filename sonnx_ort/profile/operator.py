@@ -29,25 +29,6 @@ STANDARD_DOMAIN = ""
 """The domain of the standard operators; its alias "ai.onnx" is resolved when loading."""
 
 
-@dataclass(frozen=True, slots=True)
-class Optimizer:
-    """A graph optimizer that must not act on an enforced model, and a model on which it does.
-
-    ONNX Runtime considers the names of its optimizers internal and ignores unknown ones. So
-    disabling one by name is not certain to work.
-
-    Attributes:
-        name: Its name in ONNX Runtime.
-        effect: What it does, such as "omits x / 1".
-        canary: A model in ONNX's textual syntax. If enabled, the optimizer removes at least one of
-            the named nodes, or adds another of the same operators; nothing else may do so.
-    """
-
-    name: str
-    effect: str
-    canary: str
-
-
 OF_THE_NODE = "of the node"
 """The result type depends on an attribute of the node, or is not restricted."""
 
@@ -85,8 +66,6 @@ class Operator:
             element.
         irreplaceable: Whether no optimizer may replace the operator's nodes, because results could
             differ; otherwise only the guards must remain.
-        optimizers: The graph optimizers of ONNX Runtime that remove the operator. One that removes
-            several operators together is listed with one of them.
         optional: The operands that may be omitted, or that older versions do not have.
         elementwise: Whether the result has the operands' shape, element by element. Other operators
             have the same run-time checks for all type families, but for those of elements.
@@ -114,7 +93,6 @@ class Operator:
     oldest_kernels: int = 7
     single: tuple[str, ...] = ()
     irreplaceable: bool = False
-    optimizers: tuple[Optimizer, ...] = ()
     optional: tuple[str, ...] = ()
     elementwise: bool = True
     unsupported: tuple[str, ...] = ()

@@ -18,12 +18,12 @@ from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
+    Optimizer,
     names_of,
     names_to_switch_off,
 )
 from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.ort.registration import prepare
-from sonnx_ort.profile.operator import Optimizer
 from support.changes import INSTALLED
 from support.graphs import binary_model
 from support.sessions import quiet

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import onnx
 import onnx.parser
 
+from sonnx_ort.ort.disabled_optimizers import BY_OPERATOR
 from sonnx_ort.profile.div_and_sub import DIV, SUB
 from sonnx_ort.profile.operator import Operator
 from support.graphs import parse
@@ -307,7 +308,7 @@ def _canary(
     operator: Operator, optimizer: str, level: str, losses: str = "Div 'divide' was removed"
 ) -> Fusion:
     """The model by which an optimizer is known, of one operator that it takes away."""
-    (text,) = [known.canary for known in operator.optimizers if known.name == optimizer]
+    (text,) = [known.canary for known in BY_OPERATOR[operator.name] if known.name == optimizer]
     return Fusion(optimizer, onnx.parser.parse_model(text), level, losses)
 
 

@@ -1,6 +1,6 @@
 """What optimizers and other session options change without a word.
 
-Each optimizer of the installed ONNX Runtime is in a group of `sonnx_ort.facts.optimizers`. A
+Each optimizer of the installed ONNX Runtime is in a group of `sonnx_ort.ort.effects`. A
 session logs the names of most. Others apply rules by their names, or act with some options or
 providers alone; their names stand in the library.
 """
@@ -15,13 +15,13 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto
 
-from sonnx_ort.facts.optimizers import GROUPS
 from sonnx_ort.loading.external_data import refer
 from sonnx_ort.ort.disabled_optimizers import (
     OPTIMIZERS_OF_GUARDS,
     OPTIMIZERS_OF_OPERATORS,
     names_of,
 )
+from sonnx_ort.ort.effects import GROUPS
 from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.runs.diff.against_plain import RULES, optimizers_tried
 from sonnx_ort.runs.isolated_run import Level as Optimization

@@ -1,8 +1,9 @@
-"""The table of optimizers is one table: each is in one group, and says what it does."""
+"""What is said of optimizers, and what is concluded of them, is about the same ones."""
 
 import itertools
 
-from sonnx_ort.facts.optimizers import GROUPS, MAY_ACT, MUST_BE_OFF, Effect
+from sonnx_ort.facts.optimizers import FORMS, KEEPS, MAY_ACT, MUST_BE_OFF
+from sonnx_ort.ort.effects import GROUPS, Effect
 
 
 def test_each_optimizer_is_in_one_group():
@@ -12,6 +13,11 @@ def test_each_optimizer_is_in_one_group():
 
 def test_each_effect_has_a_group():
     assert set(GROUPS) == set(Effect)
+
+
+def test_effects_are_told_of_the_optimizers_of_which_something_is_concluded():
+    concluded = {Effect.KEEPS: KEEPS, Effect.FORMS: FORMS, Effect.OFF: MUST_BE_OFF}
+    assert {effect: tuple(GROUPS[effect]) for effect in concluded} == concluded
 
 
 def test_each_optimizer_that_forms_numbers_names_the_rule_that_knows_them():
