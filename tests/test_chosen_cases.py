@@ -273,7 +273,7 @@ def runs_of_all_tests(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, in
     monkeypatch.setattr(checks, "run_checks", run_tests)
     weekly = (ROOT / ".github/workflows/cases.yml").read_text("utf-8")
     integration = (ROOT / ".ci/run").read_text("utf-8").replace("\\\n", "")
-    commands = re.findall(r"python3? scripts/test\.py (--thorough --cases.*)", weekly)
+    commands = re.findall(r"python3? scripts/test\.py (--thorough --cases.*|--models.*)", weekly)
     commands += re.findall(
         r"python3 scripts/test\.py (--fresh --thorough.*|--models.*)", integration
     )
@@ -296,7 +296,7 @@ def test_every_case_is_in_a_part_of_a_run_of_all_tests(
 ) -> None:
     """All parts run each week, and commits choose one of them."""
     runs = [*runs_of_all_tests(monkeypatch)]
-    assert len(runs) == 3
+    assert len(runs) == 4
     missed = set()
     for test, cases in cases_of_tests(tmp_path).items():
         reached = set[str]()
