@@ -28,7 +28,7 @@ from sonnx_ort.custom_ops.failure_channel import contract_violation, failed, ker
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, first_violation
 
 Array = npt.NDArray[Any]
 
@@ -88,13 +88,13 @@ def make_decision(
         """
         binding = of_node(edition, tuple(attributes.items())) if attributes else plain[edition]
         operand_names = tuple(names or operator.operand_names(len(operands)))
-        for rule in binding:
-            violation = rule.violation(operand_names, operands)
-            if violation is not None:
-                shapes = tuple(operand.shape for operand in operands)
-                error = contract_violation(operator, rule, node, operand_names, shapes, violation)
-                return failed(dtype, rule.code, error)
-        return None
+        broken = first_violation(binding, operand_names, operands)
+        if broken is None:
+            return None
+        rule, violation = broken
+        shapes = tuple(operand.shape for operand in operands)
+        error = contract_violation(operator, rule, node, operand_names, shapes, violation)
+        return failed(dtype, rule.code, error)
 
     return refusal
 

@@ -53,7 +53,7 @@ runs: analysis api backends custom_ops enforcing errors facts guards loading mea
     options ort profile terms
 vectors: backends errors facts loading meaning ort profile runs terms versions
 installation: analysis backends custom_ops errors evidence models ort profile runs versions
-conforming.assumptions: analysis errors loading ort terms
+conforming.assumptions: analysis errors facts loading ort terms
 conforming.input_statements: conforming errors ort profile runs
 conforming.conformity: analysis backends conforming conforming.assumptions
     conforming.input_statements errors facts loading options ort pipeline profile runs

@@ -9,11 +9,12 @@ from math import prod
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
 from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.checker.strict_reading import elements_of as stored_elements
 from sonnx_ort.facts import node as facts
+from sonnx_ort.facts.attributes import plain_value
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.facts.deriving import Engine
 from sonnx_ort.facts.iterations import Changing
@@ -297,12 +298,12 @@ class Node(facts.Node):
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
         for each in self.proto.attribute:
-            yield each.name, facts.REFERENCE if each.ref_attr_name else _value(each)
+            yield each.name, facts.REFERENCE if each.ref_attr_name else plain_value(each)
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute, or its default."""
         found = [each for each in self.proto.attribute if each.name == name]
-        return _value(found[0]) if found else default
+        return plain_value(found[0]) if found else default
 
     def name(self, index: int) -> str:
         """The name of an operand; empty for one that is omitted."""
@@ -353,13 +354,6 @@ class Node(facts.Node):
     def held_shape(self) -> Sizes | None:
         """The shape of the tensor that a Constant holds; such tensors are known before."""
         return None
-
-
-def _value(attribute: AttributeProto) -> Any:
-    value = helper.get_attribute_value(attribute)
-    if attribute.type == AttributeProto.STRINGS:
-        return [each.decode() for each in value]
-    return value.decode() if attribute.type == AttributeProto.STRING else value
 
 
 def type_name(data_type: int) -> str:

@@ -29,6 +29,7 @@ from onnx import (
     numpy_helper,
 )
 
+from sonnx_ort.facts.schemas import operator_schema
 from sonnx_ort.facts.sizes import Rejected, require
 
 _NAMED = "name doc_string metadata_props"
@@ -353,10 +354,9 @@ class _Reader:
 
 def _read_by_schema(node: NodeProto, version: int, name: str) -> None:
     """Hold the attributes and the numbers of operands and results to an operator's schema."""
-    try:
-        schema = defs.get_schema(node.op_type, version, "")
-    except defs.SchemaError as error:
-        raise Rejected(f"{name} is no operator of version {version}") from error
+    schema = operator_schema(node.op_type, version)
+    if schema is None:
+        raise Rejected(f"{name} is no operator of version {version}")
     kinds = {key: known.type for key, known in schema.attributes.items()}
     for attribute in node.attribute:
         key, kind = attribute.name, AttributeProto.AttributeType.Name(attribute.type)

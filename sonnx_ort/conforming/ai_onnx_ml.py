@@ -35,14 +35,9 @@ def _row(op: Operators, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(op.attribute(name) or (), np.float32)
 
 
-def as_text(given: str | bytes) -> str:
-    """A text of an attribute, whose default is bytes."""
-    return given.decode() if isinstance(given, bytes) else given
-
-
 def text_of(op: Operators, name: str) -> str:
     """An attribute that is a text."""
-    return as_text(op.attribute(name))
+    return str(op.attribute(name))
 
 
 Labelled = tuple[ir.Value, ir.Value]

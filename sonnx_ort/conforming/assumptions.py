@@ -12,6 +12,8 @@ import onnx
 
 from sonnx_ort.analysis.premises import ASSUMED, premises_of, shape_in_words
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.facts.sizes import LARGEST as MOST_ELEMENTS
+from sonnx_ort.facts.sizes import LARGEST_WRITTEN
 from sonnx_ort.loading.file_traversal import all_tensors, nodes_within
 from sonnx_ort.loading.source import LARGEST, ReadModel
 from sonnx_ort.ort.feeds import GraphInput, as_tensors, graph_inputs, numpy_dtype, what_is_wrong
@@ -81,13 +83,13 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
     value = next((value for value in proto.graph.input if value.name == name), None)
     for size in shape:
         whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-        if not whole or not 0 <= size <= _LARGEST:
+        if not whole or not 0 <= size <= LARGEST_WRITTEN:
             raise _misfit(
                 f"the shape of the input '{name}': {size} is no size; give a whole number from 0 "
-                f"to {_LARGEST}"
+                f"to {LARGEST_WRITTEN}"
             )
-    if math.prod(map(int, shape)) > _MOST_ELEMENTS:
-        raise _misfit(f"the shape of the input '{name}' has more than {_MOST_ELEMENTS:,} elements")
+    if math.prod(map(int, shape)) > MOST_ELEMENTS:
+        raise _misfit(f"the shape of the input '{name}' has more than {MOST_ELEMENTS:,} elements")
     if value is not None and not value.type.HasField("tensor_type"):
         raise _misfit(f"the shape of the input '{name}': it is no tensor")
     declared = None if value is None else value.type.tensor_type.shape
@@ -101,13 +103,6 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
         if dimension.HasField("dim_value") and dimension.dim_value != size:
             raise _misfit(f"the input '{name}' has {dimension.dim_value}, not {size}")
         dimension.dim_value = size
-
-
-_LARGEST = int(np.iinfo(np.int64).max)
-"""The largest size that ONNX can write."""
-
-_MOST_ELEMENTS = (1 << 31) - 1
-"""No rule says anything of tensors with more elements."""
 
 
 def _add_constant(proto: onnx.ModelProto, tensor: onnx.TensorProto) -> None:

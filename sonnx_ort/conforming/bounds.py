@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sonnx_ort.facts.decimals import at_least, at_most
+from sonnx_ort.facts.node import IEEE_FLOATS
 
 MEASURED_DEVIATION = "sonnx_ort.measured_deviation"
 """The key of a model's metadata that says how far its outputs are from those of the original.
@@ -121,7 +122,7 @@ class FunctionBound:
     """
 
     bound: Bound
-    types: frozenset[str] | None = frozenset({"float16", "float", "double"})
+    types: frozenset[str] | None = IEEE_FLOATS
 
 
 _EXACT = Bound(0, remark="ONNX Runtime computes it by the same operators")

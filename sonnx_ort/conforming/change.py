@@ -13,8 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import onnx
-import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
@@ -24,6 +22,7 @@ from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
 from sonnx_ort.errors.remedies import Advice, Remedy, listed
+from sonnx_ort.facts.attributes import plain_value
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.external_data import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
@@ -392,7 +391,7 @@ class NodeEdit:
         if schema is None or name not in schema.attributes:
             return None
         default = schema.attributes[name].default_value
-        return onnx.helper.get_attribute_value(default) if default.type else None
+        return plain_value(default) if default.type else None
 
     def integer(self, name: str) -> int:
         """An attribute that is one number; 0 if it is omitted."""

@@ -48,6 +48,7 @@ from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.verified import schema_of
 from sonnx_ort.conforming.verified_operators import VERIFIED
+from sonnx_ort.facts.attributes import GRAPHS
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
@@ -214,7 +215,7 @@ def _require_same_meaning(function: onnx.FunctionProto, theirs: int, ours: int) 
 def _attributes(edit: NodeEdit, node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
     """The attributes of a node of the function, with those of the call in place of references."""
     for attribute in node.attribute:
-        if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+        if attribute.type in GRAPHS:
             raise NoChangeError(f"its definition by ONNX has a {node.op_type} of another form")
         if not attribute.ref_attr_name:
             yield attribute.name, ir.serde.deserialize_attribute(attribute).value

@@ -11,9 +11,10 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.bounds import SAME_NUMBERS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError
-from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
+from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.facts.node import IEEE_FLOATS, INTEGERS
 
-_NUMBERS = FLOATS | INTEGERS
+_NUMBERS = IEEE_FLOATS | INTEGERS
 _WIDE = frozenset({"float", "double"})
 _WHOLE_FROM = {ir.DataType.FLOAT: 2.0**23, ir.DataType.DOUBLE: 2.0**52}
 """From this number on, all numbers of a type are whole."""
@@ -141,7 +142,7 @@ def softsign(op: Operators, x: ir.Value) -> ir.Value:
 
 def gelu(op: Operators, x: ir.Value) -> ir.Value:
     """Gelu: x times the normal distribution up to x, which "tanh" approximates."""
-    if op.attribute("approximate") in ("tanh", b"tanh"):
+    if op.attribute("approximate") == "tanh":
         cube = op.Mul(op.Mul(op.Mul(x, x), x), 0.044715)
         part = op.Tanh(op.Mul(op.Add(x, cube), math.sqrt(2 / math.pi)))
     else:
@@ -171,24 +172,29 @@ TEMPLATES = (
     Template("Greater", greater, _NUMBERS),
     Template("GreaterOrEqual", greater_or_equal, _NUMBERS),
     Template("LessOrEqual", less_or_equal, _NUMBERS),
-    Template("Reciprocal", reciprocal, FLOATS),
-    Template("HardSigmoid", hard_sigmoid, _WIDE, FLOATS, Bound(1, Reference.ONE)),
-    Template("Sign", sign, _WIDE | INTEGERS, FLOATS, Bound(0, inputs=Inputs.NUMBERS)),
+    Template("Reciprocal", reciprocal, IEEE_FLOATS),
+    Template("HardSigmoid", hard_sigmoid, _WIDE, IEEE_FLOATS, Bound(1, Reference.ONE)),
+    Template("Sign", sign, _WIDE | INTEGERS, IEEE_FLOATS, Bound(0, inputs=Inputs.NUMBERS)),
     *(
         Template(each, rounded, near=_WIDE, bound=SAME_NUMBERS)
         for each in ("Round", "Floor", "Ceil")
     ),
     *(
-        Template(each, in_double, near=FLOATS, bound=_LAST_PLACES)
+        Template(each, in_double, near=IEEE_FLOATS, bound=_LAST_PLACES)
         for each in ("Tan", "Sinh", "Cosh")
     ),
-    *(Template(each, in_double, near=FLOATS, bound=_NEAR_ONE) for each in ("Elu", "Selu", "Celu")),
-    Template("ThresholdedRelu", thresholded, near=FLOATS, bound=SAME_NUMBERS),
-    Template("PRelu", parametric, near=FLOATS, bound=SAME_NUMBERS),
-    Template("Cos", in_double, near=FLOATS, bound=Bound(16, Reference.ONE)),
-    Template("Softsign", softsign, near=FLOATS, bound=Bound(4)),
-    Template("Gelu", gelu, near=FLOATS, bound=Bound(4, Reference.OPERAND, computed_in="float")),
-    Template("Sum", sum_of_all, FLOATS),
-    Template("Mean", sum_of_all, near=FLOATS, bound=_LAST_PLACES),
+    *(
+        Template(each, in_double, near=IEEE_FLOATS, bound=_NEAR_ONE)
+        for each in ("Elu", "Selu", "Celu")
+    ),
+    Template("ThresholdedRelu", thresholded, near=IEEE_FLOATS, bound=SAME_NUMBERS),
+    Template("PRelu", parametric, near=IEEE_FLOATS, bound=SAME_NUMBERS),
+    Template("Cos", in_double, near=IEEE_FLOATS, bound=Bound(16, Reference.ONE)),
+    Template("Softsign", softsign, near=IEEE_FLOATS, bound=Bound(4)),
+    Template(
+        "Gelu", gelu, near=IEEE_FLOATS, bound=Bound(4, Reference.OPERAND, computed_in="float")
+    ),
+    Template("Sum", sum_of_all, IEEE_FLOATS),
+    Template("Mean", sum_of_all, near=IEEE_FLOATS, bound=_LAST_PLACES),
 )
 """The templates of operators that compute each element by itself."""

@@ -23,6 +23,7 @@ from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Change, NoChangeError, NodeEdit
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
+from sonnx_ort.facts.node import IEEE_FLOATS
 from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
@@ -33,7 +34,7 @@ _WITH_TYPES = 12
 
 _SQUARE = 2
 _INTEGERS = frozenset({"int32", "int64"})
-_TYPES = _INTEGERS | {"float16", "float", "double"}
+_TYPES = _INTEGERS | IEEE_FLOATS
 """The types of which ONNX Runtime has kernels of Pow."""
 
 

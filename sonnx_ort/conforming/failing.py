@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors.remedies import Advice, Remedy
+from sonnx_ort.facts.node import IEEE_FLOATS
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.terms.operand import has_known_sizes
 
@@ -39,8 +40,6 @@ _OF_FITTING_SHAPES = frozenset(
     ]
 )
 """The operators that compute a result if the shapes of their operands fit."""
-
-_FLOATS = frozenset({"float16", "float", "double"})
 
 
 def may_end_a_run(node: ir.Node, facts: Facts, proved: Collection[ir.Node]) -> bool:
@@ -73,7 +72,7 @@ def _is_known_to_fit(node: ir.Node, facts: Facts) -> bool:
         case "Gather":
             return _are_indices(node, facts)
         case "Div":
-            return facts.element_type(values[0]) in _FLOATS
+            return facts.element_type(values[0]) in IEEE_FLOATS
         case operator:
             return operator in _OF_FITTING_SHAPES
 

@@ -12,9 +12,10 @@ import onnx_ir as ir
 from sonnx_ort.conforming.bounds import SAME_NUMBERS
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError, filled
 from sonnx_ort.conforming.elementwise import either
-from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
+from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.facts.node import IEEE_FLOATS, INTEGERS
 
-_ANY = FLOATS | INTEGERS | {"bool"}
+_ANY = IEEE_FLOATS | INTEGERS | {"bool"}
 _INT64 = ir.DataType.INT64
 
 _BEYOND = 1 << 62
@@ -97,7 +98,7 @@ def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank:
 
 def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.Value) -> ir.Value:
     """ScatterElements: a ScatterND at the indices along an axis."""
-    if op.attribute("reduction") not in (None, "none", b"none"):
+    if op.attribute("reduction") not in (None, "none"):
         raise NoChangeError("it combines the elements of equal indices")
     axis, rank = op.axis(x), op.rank(x)
     _require_rank(op, indices, rank)
@@ -210,7 +211,7 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
     mode = op.attribute("mode")
     n, channels, height, width = _image(op, x)
     deep = _divided(channels, block**2, "channels")
-    if mode in (None, "DCR", b"DCR"):
+    if mode in (None, "DCR"):
         parts = op.Reshape(x, [n, block, block, deep, height, width])
         order = [0, 3, 4, 1, 5, 2]
     else:
@@ -222,7 +223,7 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
 
 def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
     """SpaceToDepth: the parts of rows and columns become channels."""
-    block, by_channel = op.attribute("blocksize"), op.attribute("mode") in ("CRD", b"CRD")
+    block, by_channel = op.attribute("blocksize"), op.attribute("mode") == "CRD"
     n, channels, height, width = _image(op, x)
     high, wide = _divided(height, block, "rows"), _divided(width, block, "columns")
     parts = op.Reshape(x, [n, channels, high, block, wide, block])
@@ -284,7 +285,7 @@ TEMPLATES = (
     Template("DepthToSpace", depth_to_space, _ANY),
     Template("SpaceToDepth", space_to_depth, _ANY),
     Template("ReverseSequence", reverse_sequence, _ANY),
-    Template("Trilu", triangle, INTEGERS, FLOATS, SAME_NUMBERS),
+    Template("Trilu", triangle, INTEGERS, IEEE_FLOATS, SAME_NUMBERS),
     Template("CumSum", cumulative_sum, INTEGERS | {"float", "double"}),
 )
 """The templates of operators that choose, repeat or place elements."""

@@ -44,12 +44,6 @@ _INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = {
 WITH_LAST_INDEX = 12
 """The first version of ArgMax that says which of several places it gives."""
 
-FLOATS = frozenset({"float16", "float", "double"})
-"""The types of floats that templates are written for."""
-
-INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-"""The types of integers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Operators:

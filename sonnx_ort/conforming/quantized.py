@@ -28,6 +28,7 @@ from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.constants import remove_axis
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.verified_operators import verified_of
+from sonnx_ort.facts.bounds import LIMITS
 
 _SCALE, _ZERO_POINT = 1, 2
 _NARROW = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
@@ -37,7 +38,7 @@ _SHIFT = 128
 """How far the elements of int8 are from those of uint8."""
 
 _MOST_PRODUCT = 255 * 255
-_EXACT = ((_FLOAT, 1 << 24), (ir.DataType.DOUBLE, (1 << 31) - 1))
+_EXACT = ((_FLOAT, 1 << 24), (ir.DataType.DOUBLE, LIMITS["int32"].upper))
 """Types in which sums of products up to these numbers are exact, and whole numbers of int32."""
 
 _PADDED_BY_INPUTS = 11
@@ -210,7 +211,7 @@ def _rescaled(
 def quantized_convolution(op: Operators, *inputs: ir.Value) -> ir.Value:
     """QLinearConv: ConvInteger of what is padded before, in the scale of the result."""
     x, scale_x, zero_x, w, scale_w, zero_w, scale, zero, *bias = inputs
-    if op.rank(x) != 4 or op.attribute("auto_pad") not in (None, "NOTSET", b"NOTSET"):
+    if op.rank(x) != 4 or op.attribute("auto_pad") not in (None, "NOTSET"):
         raise NoChangeError("X has not two spatial axes, or its padding follows from its sizes")
     kinds = op.dtype, op.edit.dtype(w)
     x, w = (_as_uint8(op, each, kind) for each, kind in zip((x, w), kinds, strict=True))

@@ -22,7 +22,8 @@ import onnx_ir as ir
 from sonnx_ort.conforming.bounds import EQUAL_BUT_FOR_NAN, SUMS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
-from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
+from sonnx_ort.conforming.operators import WITH_LAST_INDEX, Operators, Template
+from sonnx_ort.facts.node import IEEE_FLOATS
 from sonnx_ort.facts.reductions import REDUCTIONS
 from sonnx_ort.terms.operand import bounds_of_element
 
@@ -206,7 +207,7 @@ def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
 
 def average_pool(op: Operators, x: ir.Value) -> ir.Value:
     """AveragePool: a Conv with ones, and its share of each element that is counted."""
-    if op.attribute("ceil_mode") or op.attribute("auto_pad") not in (None, "NOTSET", b"NOTSET"):
+    if op.attribute("ceil_mode") or op.attribute("auto_pad") not in (None, "NOTSET"):
         raise NoChangeError("its padding follows from its sizes")
     names = ("kernel_shape", "strides", "pads", "dilations")
     window = {name: op.attribute(name) for name in names}
@@ -260,31 +261,33 @@ _WIDE = frozenset({"float", "double"})
 
 TEMPLATES = (
     *(
-        Template(each, reduce_sum, _WIDE, FLOATS | _WHOLE, SUMS)
+        Template(each, reduce_sum, _WIDE, IEEE_FLOATS | _WHOLE, SUMS)
         for each in ("ReduceSumSquare", "ReduceL1")
     ),
-    Template("ReduceL2", reduce_sum, _WIDE, FLOATS, _ROOTS),
-    Template("ReduceLogSum", reduce_sum, near=FLOATS, bound=Bound(4, Reference.ONE)),
-    Template("ReduceLogSumExp", reduce_sum, near=FLOATS, bound=_LOGARITHMS),
+    Template("ReduceL2", reduce_sum, _WIDE, IEEE_FLOATS, _ROOTS),
+    Template("ReduceLogSum", reduce_sum, near=IEEE_FLOATS, bound=Bound(4, Reference.ONE)),
+    Template("ReduceLogSumExp", reduce_sum, near=IEEE_FLOATS, bound=_LOGARITHMS),
     *(
         Template(
             each,
             reduce_extreme,
             _INTEGERS,
-            FLOATS | {"int64"},
+            IEEE_FLOATS | {"int64"},
             replace(EQUAL_BUT_FOR_NAN, remark=f"{EQUAL_BUT_FOR_NAN.remark}; {_LARGE}"),
         )
         for each in ("ReduceMax", "ReduceMin")
     ),
-    Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, bound=_ROOTS),
-    Template("ArgMin", arg_min, _INTEGERS | {"int64"}, FLOATS, Bound(0, inputs=Inputs.NUMBERS)),
-    Template("TopK", top_one, _INTEGERS | {"int64"}, FLOATS, EQUAL_BUT_FOR_NAN),
+    Template("ReduceProd", reduce_product, near=IEEE_FLOATS | _WHOLE, bound=_ROOTS),
+    Template(
+        "ArgMin", arg_min, _INTEGERS | {"int64"}, IEEE_FLOATS, Bound(0, inputs=Inputs.NUMBERS)
+    ),
+    Template("TopK", top_one, _INTEGERS | {"int64"}, IEEE_FLOATS, EQUAL_BUT_FOR_NAN),
     Template(
         "GlobalMaxPool",
         global_max_pool,
-        near=FLOATS,
+        near=IEEE_FLOATS,
         bound=Bound(0, inputs=Inputs.FINITE),
     ),
-    Template("AveragePool", average_pool, near=FLOATS, bound=SUMS),
+    Template("AveragePool", average_pool, near=IEEE_FLOATS, bound=SUMS),
 )
 """The templates of reductions and pools."""

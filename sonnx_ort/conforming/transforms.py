@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.bounds import SUMS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
-from sonnx_ort.conforming.operators import FLOATS, Operators, Template
+from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.facts.node import IEEE_FLOATS
 
 _MOST_BASES = 1 << 22
 """The most elements of a matrix that is made for a transform."""
@@ -166,8 +167,8 @@ def _wide(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
     return op.Unsqueeze(ordered, axes=missing) if missing else ordered
 
 
-def _letters(equation: str | bytes, count: int) -> tuple[list[str], str]:
-    text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
+def _letters(equation: str, count: int) -> tuple[list[str], str]:
+    text = equation.replace(" ", "")
     read_part, arrow, wanted = text.partition("->")
     read = read_part.split(",")
     if not arrow:
@@ -326,33 +327,33 @@ _LIKE_FOURIER = replace(SUMS, computed_in="float")
 """The kernels have angles of float, and 1 over the length as well."""
 
 TEMPLATES = (
-    Template("STFT", short_time_transform, near=FLOATS, bound=_LIKE_FOURIER),
-    Template("DFT", transform, near=FLOATS, bound=_LIKE_FOURIER),
-    Template("Einsum", einsum, near=FLOATS, bound=SUMS),
+    Template("STFT", short_time_transform, near=IEEE_FLOATS, bound=_LIKE_FOURIER),
+    Template("DFT", transform, near=IEEE_FLOATS, bound=_LIKE_FOURIER),
+    Template("Einsum", einsum, near=IEEE_FLOATS, bound=SUMS),
     Template(
         "LogSoftmax",
         log_softmax,
-        near=FLOATS,
+        near=IEEE_FLOATS,
         bound=Bound(1, Reference.ONE, Inputs.FINITE, each="term"),
     ),
-    Template("RotaryEmbedding", rotary_embedding, near=FLOATS, bound=SUMS),
+    Template("RotaryEmbedding", rotary_embedding, near=IEEE_FLOATS, bound=SUMS),
     Template(
         "LayerNormalization",
         layer_normalization,
-        near=FLOATS,
+        near=IEEE_FLOATS,
         bound=Bound(8, Reference.SPREAD, Inputs.FINITE),
     ),
     Template(
         "InstanceNormalization",
         instance_normalization,
-        near=FLOATS,
+        near=IEEE_FLOATS,
         bound=Bound(8, Reference.SPREAD),
     ),
-    Template("LpNormalization", lp_normalization, near=FLOATS, bound=Bound(1, each="term")),
+    Template("LpNormalization", lp_normalization, near=IEEE_FLOATS, bound=Bound(1, each="term")),
     Template(
         "MeanVarianceNormalization",
         mean_variance_normalization,
-        near=FLOATS,
+        near=IEEE_FLOATS,
         bound=Bound(8, Reference.SPREAD),
     ),
 )

@@ -22,7 +22,6 @@ from sonnx_ort.conforming.ai_onnx_ml import (
     LABELS,
     OF_TEXT,
     Labelled,
-    as_text,
     of_largest,
     text_of,
 )
@@ -73,7 +72,7 @@ def _forest(op: Operators) -> Forest:
     """
     trees, numbers = _list(op, "nodes_treeids"), _list(op, "nodes_nodeids")
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
-    modes = [as_text(each) for each in _list(op, "nodes_modes")]
+    modes = _list(op, "nodes_modes")
     comparisons = {_COMPARISONS.get(mode, mode) for mode in modes if mode != "LEAF"} or {"Less"}
     if len(comparisons) > 1 or not comparisons <= {*_COMPARISONS.values()}:
         raise NoChangeError(f"its nodes compare by {', '.join(sorted(comparisons))}")

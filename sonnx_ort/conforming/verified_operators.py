@@ -21,10 +21,10 @@ from sonnx_ort.conforming.verified import (
     at_least,
     one_of,
 )
+from sonnx_ort.facts.node import IEEE_FLOATS
 
 _OPERATORS, _LEARNED = NEWEST[""], NEWEST["ai.onnx.ml"]
-_FLOATS = frozenset({"float16", "float", "double"})
-_NUMBERS = _FLOATS | INDICES
+_NUMBERS = IEEE_FLOATS | INDICES
 _BYTES = frozenset({"int8", "uint8"})
 _SCALE = frozenset({"float"})
 
@@ -130,7 +130,7 @@ _MOVING: Mapping[str, Verified] = {
     "Shape": _since(1, start=ANY, end=ANY),
     "Dropout": _since(
         1,
-        {"ratio": _FLOATS, "training_mode": frozenset({"bool"})},
+        {"ratio": IEEE_FLOATS, "training_mode": frozenset({"bool"})},
         is_test=FLAG,
         ratio=FINITE,
         seed=ANY,
@@ -178,7 +178,7 @@ _SUMMING: Mapping[str, Verified] = {
     "GRU": _since(7, {"sequence_lens": frozenset({"int32"})}, linear_before_reset=FLAG, **_LAYER),
     "Resize": _since(
         10,
-        {"roi": _FLOATS},
+        {"roi": IEEE_FLOATS},
         antialias=FLAG,
         axes=AXES,
         coordinate_transformation_mode=ANY,
@@ -208,7 +208,7 @@ _QUANTIZED: Mapping[str, Verified] = {
     "DynamicQuantizeLinear": _since(11),
     "QuantizeLinear": _since(
         10,
-        {"y_scale": _FLOATS, "y_zero_point": _BYTES | {"int16", "uint16"}},
+        {"y_scale": IEEE_FLOATS, "y_zero_point": _BYTES | {"int16", "uint16"}},
         axis=ANY,
         block_size=ANY,
         output_dtype=ANY,
@@ -216,7 +216,7 @@ _QUANTIZED: Mapping[str, Verified] = {
         saturate=FLAG,
     ),
     "DequantizeLinear": _since(
-        10, {"x_scale": _FLOATS}, axis=ANY, block_size=ANY, output_dtype=one_of(0, 1)
+        10, {"x_scale": IEEE_FLOATS}, axis=ANY, block_size=ANY, output_dtype=one_of(0, 1)
     ),
 }
 
@@ -238,7 +238,7 @@ _DEFINED: Mapping[str, Verified] = {
     "AffineGrid": _since(20, align_corners=FLAG),
     "Attention": _since(
         23,
-        {"V": _FLOATS, "attn_mask": _FLOATS | {"bool"}, "past_value": _FLOATS},
+        {"V": IEEE_FLOATS, "attn_mask": IEEE_FLOATS | {"bool"}, "past_value": IEEE_FLOATS},
         is_causal=FLAG,
         left_window_size=one_of(-1),
         right_window_size=one_of(-1),
@@ -265,7 +265,7 @@ _DEFINED: Mapping[str, Verified] = {
     "NegativeLogLikelihoodLoss": _since(12, {"target": INDICES}, **_LOSS),
     "SoftmaxCrossEntropyLoss": _since(12, {"labels": INDICES}, **_LOSS),
     "RMSNormalization": _since(
-        23, {"scale": _FLOATS}, axis=AXIS, epsilon=FINITE, stash_type=one_of(1)
+        23, {"scale": IEEE_FLOATS}, axis=AXIS, epsilon=FINITE, stash_type=one_of(1)
     ),
 }
 
@@ -354,7 +354,7 @@ _TYPES: Mapping[str, frozenset[str]] = {
         ),
         _SINGLE,
     ),
-    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _FLOATS | _BYTES),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), IEEE_FLOATS | _BYTES),
     "CumSum": _NUMBERS,
     "OneHot": INDICES,
     "Shrink": _NUMBERS,

@@ -42,7 +42,13 @@ from sonnx_ort.analysis.values.value_types import ValueTypes, allowed_types
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import every_graph, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import (
+    every_graph,
+    every_node,
+    nodes_behind,
+    producers,
+    subgraphs_of,
+)
 from sonnx_ort.ort.inference import inferred_beside_declarations, merged, says_more
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -193,18 +199,14 @@ def _needed(
     graph: ir.Graph, nodes: Iterable[ir.Node], owners: dict[ir.Graph, ir.Node]
 ) -> set[ir.Node]:
     """The nodes whose elements a run needs, or which nothing reads: ONNX Runtime keeps both."""
-    needed: set[ir.Node] = set()
-    found = [*_producers(graph.outputs), *filter(_is_unread, nodes)]
-    while found:
-        node = found.pop()
-        if node in needed:
-            continue
-        needed.add(node)
+
+    def before(node: ir.Node) -> Iterator[ir.Node]:
         read = [v for i, v in enumerate(node.inputs) if not _reads_shape(node, i)]
-        found += _producers([*read, *(v for body in subgraphs_of(node) for v in body.outputs)])
+        yield from producers([*read, *(v for body in subgraphs_of(node) for v in body.outputs)])
         if (owner := owners.get(cast(ir.Graph, node.graph))) is not None:
-            found.append(owner)
-    return needed
+            yield owner
+
+    return nodes_behind([*producers(graph.outputs), *filter(_is_unread, nodes)], before)
 
 
 def _read_after(nodes: Collection[ir.Node], owners: dict[ir.Graph, ir.Node]) -> Iterator[ir.Value]:
@@ -221,10 +223,6 @@ def _read_after(nodes: Collection[ir.Node], owners: dict[ir.Graph, ir.Node]) -> 
                 yield output
         found += [each for each in dict.fromkeys(following) if each not in seen]
         seen.update(following)
-
-
-def _producers(values: Iterable[ir.Value | None]) -> Iterator[ir.Node]:
-    return (node for v in values if v is not None and (node := v.producer()) is not None)
 
 
 def _is_unread(node: ir.Node) -> bool:

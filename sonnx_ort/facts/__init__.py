@@ -19,6 +19,8 @@ which reads its graph by a view. Python and onnx are all that this room needs.
     elements     the elements of vectors and scalars that may be sizes
     bounds       intervals of integers
     types        the types of results, from the schemas of operators
+    schemas, attributes
+                 what onnx knows of an operator, and what a file says of a node
     catalog      the shapes of element-wise results, and all operators with rules
     intervals    the ranges of floats of results, by operator; interval_functions, interval_sums,
                  interval_recurrent and interval_layout have some of them

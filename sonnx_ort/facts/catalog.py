@@ -8,12 +8,11 @@ that read numbers for all small ones: `tests/soundness/test_size_cubes.py`.
 import functools
 from collections.abc import Container, Mapping
 
-from onnx import defs
-
 from .layout import LAYOUT
 from .node import ANY, FLAG, Node, ShapeRule, Shapes
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
+from .schemas import operator_schema
 from .shaping import SHAPING
 from .sizes import Rejected, common_shape, require
 
@@ -149,11 +148,8 @@ MOVING = tuple(name for name, rule in SHAPE_RULES.items() if rule.moves)
 @functools.cache
 def operator_version(name: str, version: int) -> int:
     """The version of a standard operator in a version of the opset; 0 if it does not exist."""
-    try:
-        since: int = defs.get_schema(name, version, "").since_version
-    except defs.SchemaError:
-        return 0
-    return since
+    schema = operator_schema(name, version)
+    return 0 if schema is None else int(schema.since_version)
 
 
 _OF_OPEN_RANK: Mapping[str, tuple[int, int]] = {"Compress": (9, 11), "Unique": (11, 11)}

@@ -17,12 +17,12 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 import numpy.typing as npt
-import onnx.defs
 
 from .catalog import ELEMENTWISE, SHAPE_RULES, like_first, verified_rule
 from .iterations import iteration_of
 from .node import Node, Value
 from .reductions import REDUCTIONS
+from .schemas import operator_schema
 from .sizes import PartialSizes, Sizes
 
 _logger = logging.getLogger("sonnx_ort")
@@ -357,11 +357,8 @@ class Misinference:
 @functools.cache
 def _has_inference(domain: str, name: str, version: int) -> bool:
     """Whether shapes of an operator's results are inferred."""
-    try:
-        schema = onnx.defs.get_schema(name, version, domain)
-    except onnx.defs.SchemaError:
-        return False
-    return any(getattr(schema, f"has_{kind}") for kind in _INFERRING)
+    schema = operator_schema(name, version, domain)
+    return schema is not None and any(getattr(schema, f"has_{kind}") for kind in _INFERRING)
 
 
 _INFERRING = ("type_and_shape_inference_function", "function", "context_dependent_function")

@@ -10,7 +10,10 @@ import numpy.typing as npt
 from .ranges import Interval
 from .sizes import Bounds, PartialSizes, Rejected, Sizes, from_the_front, is_within, require
 
-FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
+IEEE_FLOATS = frozenset({"float16", "float", "double"})
+"""The names of the floating-point types of IEEE 754."""
+
+FLOATS = IEEE_FLOATS | {"bfloat16"}
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 NUMBERS = FLOATS | INTEGERS
 """The names of the numeric types."""

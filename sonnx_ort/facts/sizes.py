@@ -32,7 +32,10 @@ def require(condition: object, reason: str) -> None:
 LARGEST = 2**31 - 1
 """The largest size, and the largest magnitude of a number of a node, of which anything is said."""
 
-END_OF_ALL = (LARGEST, 2**63 - 1)
+LARGEST_WRITTEN = 2**63 - 1
+"""The largest size that ONNX can write."""
+
+END_OF_ALL = (LARGEST, LARGEST_WRITTEN)
 """The ends that mean all of an axis. Kernels take them for all of it in negative steps, too."""
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 import onnx.defs
 
+from .schemas import operator_schema
+
 Type = str | None
 """A type; None if it is unknown."""
 
@@ -68,9 +70,8 @@ class _Signature(NamedTuple):
 @functools.cache
 def _signature(domain: str, name: str, version: int) -> _Signature | None:
     """The types in an operator's schema; None if there is none. Variables of one type are it."""
-    try:
-        schema = onnx.defs.get_schema(name, version, domain)
-    except onnx.defs.SchemaError:
+    schema = operator_schema(name, version, domain)
+    if schema is None:
         return None
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     single = {variable: types[0] for variable, types in allowed.items() if len(types) == 1}

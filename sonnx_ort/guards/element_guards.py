@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE
+from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE, LIMITS
 from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
@@ -213,7 +213,7 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
 """No element of A is the smallest value where that of B is -1."""
 
 
-_INT32 = np.iinfo(np.int32)
+_INT32 = LIMITS["int32"]
 
 
 def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
@@ -222,7 +222,7 @@ def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -
     ONNX Runtime 1.31 takes extremes of int64 in int32.
     """
     del node
-    double, limits = ElementType.DOUBLE, (_INT32.min, _INT32.max)
+    double, limits = ElementType.DOUBLE, (_INT32.lower, _INT32.upper)
     found = []
     for operand in operands:
         wide = nodes.cast(operand, double, "as_double")
@@ -264,8 +264,8 @@ def _difference_is_within_int32(nodes: GuardNodes, operands: Operands, node: Gua
     zero = nodes.constant(0, "zero", computed_in)
     flags = []
     for beyond, reduction, compare, limit in (
-        ("Less", "ReduceMax", "Greater", _INT32.min),
-        ("Greater", "ReduceMin", "Less", _INT32.max),
+        ("Less", "ReduceMax", "Greater", _INT32.lower),
+        ("Greater", "ReduceMin", "Less", _INT32.upper),
     ):
         extreme = nodes.add(reduction, [subtrahend], "extreme", {"keepdims": 0})
         moves = nodes.add(compare, [extreme, zero], "moves_limit")

@@ -1,7 +1,7 @@
 """Traverses a loaded model and the subgraphs of If, Loop and Scan: graphs, nodes, values."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import onnx
@@ -59,6 +59,25 @@ def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
             return tuple(attribute.as_graphs())
         case _:
             return ()
+
+
+def producers(values: Iterable[ir.Value | None]) -> Iterator[ir.Node]:
+    """The nodes that compute values; None stands for an operand that is omitted."""
+    return (node for v in values if v is not None and (node := v.producer()) is not None)
+
+
+def nodes_behind(
+    nodes: Iterable[ir.Node], before: Callable[[ir.Node], Iterable[ir.Node]]
+) -> set[ir.Node]:
+    """Some nodes, those that `before` gives of each of them, and of each of these in turn."""
+    found: set[ir.Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += before(node)
+    return found
 
 
 def label_of(node: ir.Node | onnx.NodeProto) -> str:

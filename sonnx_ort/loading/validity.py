@@ -9,6 +9,7 @@ from math import isnan
 import onnx
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.facts.attributes import GRAPHS, plain_value
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.file_traversal import all_graphs, all_nodes, names_needed, nodes_within
 from sonnx_ort.loading.names import require_readable_names
@@ -195,8 +196,8 @@ def _require(
             "function, and with some values ONNX Runtime ends the process; inline the function"
         )
     if not fits:
-        value = onnx.helper.get_attribute_value(attribute)
-        shown = repr(value.decode(errors="replace")) if isinstance(value, bytes) else value
+        value = plain_value(attribute, errors="replace")
+        shown = repr(value) if isinstance(value, str) else value
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} is {shown}; {wanted}, or {fatal} "
             "ends the process"
@@ -216,7 +217,7 @@ def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
         )
     for function in proto.functions:
         for node, attribute in _references(function.node):
-            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+            if attribute.type in GRAPHS:
                 raise InvalidModel(
                     f"{node.op_type} '{node.name}' in the model-local function '{function.name}': "
                     f"its {attribute.name} is a graph that each call passes; inline the function"

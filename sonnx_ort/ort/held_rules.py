@@ -24,7 +24,7 @@ from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.options import Choices
 from sonnx_ort.ort.violations import EnforcedRuns, interrupts_deferred, violation_of_error
 from sonnx_ort.pipeline import examine_original
-from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.profile.rule import Rule, Status, Subject, first_violation
 
 Array = npt.NDArray[Any]
 
@@ -91,14 +91,12 @@ class HeldRules:
         if arrays is None:
             return None
         names = ruled.operand_names
-        for rule in _held_at(examined):
-            violation = rule.violation(names, arrays)
-            if violation is not None:
-                shapes = tuple(array.shape for array in arrays)
-                return contract_violation(
-                    ruled.operator, rule, ruled.label, names, shapes, violation
-                )
-        return None
+        broken = first_violation(_held_at(examined), names, arrays)
+        if broken is None:
+            return None
+        shapes = tuple(array.shape for array in arrays)
+        rule, violation = broken
+        return contract_violation(ruled.operator, rule, ruled.label, names, shapes, violation)
 
     def _values(
         self, names: Sequence[str], feeds: Mapping[str, Any], path: Sequence[str]

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.guards import GUARD
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
-from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_of
+from sonnx_ort.loading.traversal import every_node, label_of, nodes_behind, producers, subgraphs_of
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
@@ -68,17 +68,12 @@ class Dependencies:
 
 def live_nodes(model: ir.Model) -> set[ir.Node]:
     """The nodes that an output of the model depends on; ONNX Runtime removes the others."""
-    live: set[ir.Node] = set()
-    pending: list[ir.Value | None] = list(model.graph.outputs)
-    while pending:
-        value = pending.pop()
-        node = None if value is None else value.producer()
-        if node is not None and node not in live:
-            live.add(node)
-            pending.extend(node.inputs)
-            for body in subgraphs_of(node):
-                pending.extend(body.outputs)
-    return live
+
+    def before(node: ir.Node) -> Iterator[ir.Node]:
+        inside = (value for body in subgraphs_of(node) for value in body.outputs)
+        return producers([*node.inputs, *inside])
+
+    return nodes_behind(producers(model.graph.outputs), before)
 
 
 _RANDOM = frozenset(

@@ -14,6 +14,7 @@ from typing import Any
 import onnx_ir as ir
 from onnx import defs
 
+from sonnx_ort.facts.schemas import operator_schema
 from sonnx_ort.loading.traversal import every_node, in_words
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -121,11 +122,8 @@ def _is_defined(name: Name, version: int) -> bool:
     domain, operator = name
     if domain or not defs.has(operator, domain):
         return False
-    try:
-        schema: Any = defs.get_schema(operator, version, domain)
-    except defs.SchemaError:
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    schema: Any = operator_schema(operator, version, domain)
+    return bool(schema and (schema.has_function or schema.has_context_dependent_function))
 
 
 def _in_definition(name: Name, defined: set[Name]) -> bool:

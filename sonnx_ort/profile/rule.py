@@ -3,7 +3,7 @@
 import enum
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -457,6 +457,23 @@ class Rule:
         if self.operands is None:
             return operands
         return [o for name, o in zip(names, operands, strict=True) if name in self.operands]
+
+
+def first_violation(
+    rules: Iterable[Rule], names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+) -> tuple[Rule, Violation] | None:
+    """The first of some rules that the operands of a run violate, and how; None if all are kept.
+
+    Args:
+        rules: Rules that are decided in a run.
+        names: The names of all operands.
+        arrays: The operands, in that order.
+    """
+    for rule in rules:
+        violation = rule.violation(names, arrays)
+        if violation is not None:
+            return rule, violation
+    return None
 
 
 def release_numbers(version: str) -> tuple[int, ...] | None:

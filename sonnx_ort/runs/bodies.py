@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import helper
 
+from sonnx_ort.facts.attributes import plain_value
 from sonnx_ort.loading.file_traversal import bodies_of
 from sonnx_ort.runs.diff.difference import same
 from sonnx_ort.runs.isolated_run import Array, Failed
@@ -142,7 +142,7 @@ def _require_few(steps: int) -> None:
 
 
 def _scan(step: Step, outer: Observation) -> list[Body]:
-    attributes = {a.name: helper.get_attribute_value(a) for a in step.audited.node.attribute}
+    attributes = {a.name: plain_value(a) for a in step.audited.node.attribute}
     others = [name for name in attributes if name not in ("body", "num_scan_inputs")]
     if any(any(attributes[name]) for name in others):
         raise NotRepeatedError(f"a Scan with {others[0]} is not run again")

@@ -14,6 +14,7 @@ from sonnx_ort.analysis.contracts import ContractSource, contract_for, read_cont
 from sonnx_ort.analysis.premises import premises_of
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.metadata import read_enforcement
+from sonnx_ort.facts.schemas import operator_schema
 from sonnx_ort.loading.external_data import (
     check_external_data,
     external_tensors,
@@ -81,11 +82,8 @@ _STANDARD = ("", "ai.onnx")
 @functools.cache
 def _type_of_seed(operator: str, version: int) -> type[int] | type[float] | None:
     """The type of the seed of an operator of the standard in a version; None if it has none."""
-    try:
-        schema = onnx.defs.get_schema(operator, version)
-    except onnx.defs.SchemaError:  # it does not exist
-        return None
-    if _SEED not in schema.attributes:
+    schema = operator_schema(operator, version)
+    if schema is None or _SEED not in schema.attributes:
         return None
     return float if schema.attributes[_SEED].type == onnx.defs.OpSchema.AttrType.FLOAT else int
 

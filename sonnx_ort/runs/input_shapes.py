@@ -9,6 +9,7 @@ import numpy as np
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.errors.remedies import Advice, Option
+from sonnx_ort.facts.sizes import LARGEST, LARGEST_WRITTEN
 from sonnx_ort.ort.feeds import GraphInput
 from sonnx_ort.profile.contract import Contract, SizeContract
 from sonnx_ort.terms.operand import format_shape
@@ -24,12 +25,6 @@ _SIZES_OF_ALL = (1, 8, 16, 32)
 
 _LARGEST_INPUT = 1 << 22
 """How many elements an input has at most whose sizes are chosen."""
-
-_LARGEST = int(np.iinfo(np.int64).max)
-"""The largest size that ONNX can write."""
-
-_MOST_ELEMENTS = (1 << 31) - 1
-"""How many elements an input has at most that is made up."""
 
 Choice = Mapping[str, int]
 """Sizes by the names of dimensions, or by axes such as `axis 1 of 'x'` without a name."""
@@ -149,11 +144,11 @@ class InputShapes:
         else:
             sizes = self._partly(each)
             shape = tuple(choice[size] if isinstance(size, str) else size for size in sizes)
-        if math.prod(shape) > _MOST_ELEMENTS:
+        if math.prod(shape) > LARGEST:
             raise SonnxError(
                 Advice(
                     f"the input '{each.name}' would be of shape {format_shape(shape)}, which has "
-                    f"more than {_MOST_ELEMENTS:,} elements; give smaller ",
+                    f"more than {LARGEST:,} elements; give smaller ",
                     *(Option("sizes"), " or ", Option("input_shapes")),
                 )
             )
@@ -249,5 +244,5 @@ def _shape_option(name: str, shape: Sequence[int]) -> str:
 def _require_size(size: object, option: str) -> None:
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise SonnxError(f"{option}: {size} is no size; give an integer that is not negative")
-    if size > _LARGEST:
-        raise SonnxError(f"{option}: {size} is no size; the largest is {_LARGEST}")
+    if size > LARGEST_WRITTEN:
+        raise SonnxError(f"{option}: {size} is no size; the largest is {LARGEST_WRITTEN}")

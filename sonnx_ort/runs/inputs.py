@@ -15,10 +15,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import helper
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.errors.remedies import Advice, Option, Remedy
+from sonnx_ort.facts.attributes import GRAPHS, plain_value
 from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ReadModel
@@ -64,7 +64,11 @@ def _name_windows(model: onnx.ModelProto) -> dict[str, Mapping[str, Any]]:
     """Give the nodes that have windows names of their own, and find their attributes."""
     found: dict[str, Mapping[str, Any]] = {}
     for number, node in enumerate(all_nodes(model)):
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        attributes = {
+            each.name: plain_value(each, "replace")
+            for each in node.attribute
+            if each.type not in GRAPHS
+        }
         if _KERNEL in attributes:
             node.name = f"window {number}"
             found[node.name] = attributes
@@ -74,7 +78,7 @@ def _name_windows(model: onnx.ModelProto) -> dict[str, Mapping[str, Any]]:
 def _misfits(event: Mapping[str, Any], windows: Mapping[str, Mapping[str, Any]]) -> bool:
     attributes = windows.get(str(event.get("name", "")).removesuffix(_SUFFIX))
     shape = next(_shapes(event, "input"), None)
-    if attributes is None or shape is None or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+    if attributes is None or shape is None or attributes.get("auto_pad", "NOTSET") != "NOTSET":
         return False
     kernel: Sequence[int] = attributes[_KERNEL]
     steps = attributes.get("dilations", [1] * len(kernel))

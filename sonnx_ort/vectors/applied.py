@@ -17,6 +17,7 @@ import onnx
 import onnx.defs
 from onnx import helper, numpy_helper
 
+from sonnx_ort.facts.schemas import known_schema
 from sonnx_ort.facts.types import Type, element_of, result_type, tensor_of
 from sonnx_ort.meaning import COMPUTED, Result, Undefined, meaning
 from sonnx_ort.meaning.balls import WITHOUT_FLINT, has_flint
@@ -168,7 +169,7 @@ class Applied:
     @property
     def admitted_by_onnx(self) -> bool:
         """Whether the schema of the operator has the types of the operands."""
-        inputs = onnx.defs.get_schema(self.operator, self.opset).inputs
+        inputs = known_schema(self.operator, self.opset).inputs
         return all(
             f"tensor({ELEMENT_TYPES[array.dtype]})" in inputs[min(k, len(inputs) - 1)].types
             for k, array in enumerate(self.operands)
@@ -197,7 +198,7 @@ class Applied:
 
     def _attributes(self) -> Iterator[onnx.AttributeProto]:
         """The attributes, those of the schema in the types that it wants."""
-        known = onnx.defs.get_schema(self.operator, self.opset).attributes
+        known = known_schema(self.operator, self.opset).attributes
         for name, value in self.attributes.items():
             kind = known[name].type if name in known else None
             if isinstance(value, np.ndarray):

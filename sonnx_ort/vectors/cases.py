@@ -18,6 +18,7 @@ import onnx.defs
 import onnx.parser
 from onnx import helper
 
+from sonnx_ort.facts.schemas import known_schema
 from sonnx_ort.meaning import Result, Undefined
 from sonnx_ort.meaning import meaning as meaning_of
 from sonnx_ort.meaning.balls import WITHOUT_FLINT
@@ -435,12 +436,12 @@ class _Cases:
         kind = next(self._types())
         for version in self._operator.versions:
             name, base = next(self._variants(kind))
-            schema = onnx.defs.get_schema(self._operator.name, OPSET)
+            schema = known_schema(self._operator.name, OPSET)
             if not _OLDEST <= version <= onnx.defs.onnx_opset_version() or (
                 version == schema.since_version
             ):
                 continue
-            schema = onnx.defs.get_schema(self._operator.name, version)
+            schema = known_schema(self._operator.name, version)
             known = {n: v for n, v in base.attributes.items() if n in schema.attributes}
             applied = replace(base, opset=version, attributes=known)
             if len(applied.operands) <= len(schema.inputs) and applied.admitted_by_onnx:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import onnx.defs
 
+from sonnx_ort.facts.schemas import known_schema
 from sonnx_ort.meaning import Result
 from sonnx_ort.meaning.node import ELEMENT_TYPES
 from sonnx_ort.meaning.origins import origins
@@ -95,7 +95,7 @@ def _source(case: Case, rule: Rule | None) -> tuple[str | None, str | None]:
         return (None, None) if own else (rule.source.document, rule.source.section)
     if (source := _first_stated(name)) is not None:
         return source.document, None
-    since = onnx.defs.get_schema(name, case.applied.opset).since_version
+    since = known_schema(name, case.applied.opset).since_version
     return f"ONNX {name}, version {since}", None
 
 

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import onnx.defs
 
+from sonnx_ort.facts.schemas import known_schema
 from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.meaning.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType
@@ -305,7 +306,7 @@ def _type_of(operator: Operator, rule: Rule, edition: Edition) -> ElementType:
     """A type of which the rule is."""
     contract = operator.contracts[edition]
     families = [family for family, rules in contract.items() if rule in rules]
-    schema = onnx.defs.get_schema(operator.name, OPSET)
+    schema = known_schema(operator.name, OPSET)
     first = next((k for k, n in enumerate(operator.operands) if n not in operator.operand_types), 0)
     admitted = schema.inputs[first].types if schema.inputs else schema.outputs[0].types
     kinds: Sequence[ElementType] = (*_PREFERRED, *ElementType)
@@ -322,7 +323,7 @@ def _version(operator: Operator, rule: Rule, attributes: Mapping[str, Any]) -> i
     versions = sorted({OPSET, *(v for v in operator.versions if v > OPSET)})
     newest = onnx.defs.onnx_opset_version()
     for version in versions:
-        known = onnx.defs.get_schema(operator.name, min(version, newest)).attributes
+        known = known_schema(operator.name, min(version, newest)).attributes
         if version <= newest and attributes.keys() <= known.keys():
             return version
     return OPSET

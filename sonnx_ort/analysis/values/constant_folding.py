@@ -19,7 +19,7 @@ from sonnx_ort.facts.sizes import Sizes
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Subject
+from sonnx_ort.profile.rule import Subject, first_violation
 
 Array = npt.NDArray[Any]
 
@@ -126,11 +126,9 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
         broadcast = np.broadcast_arrays(*operands)
     except ValueError:
         return True
-    return any(
-        rule.violation(names, broadcast) is not None
-        for rule in operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
-        if rule.requirement.subject is Subject.ELEMENTS
-    )
+    own = operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
+    rules = (rule for rule in own if rule.requirement.subject is Subject.ELEMENTS)
+    return first_violation(rules, names, broadcast) is not None
 
 
 def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:

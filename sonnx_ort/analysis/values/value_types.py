@@ -13,8 +13,10 @@ import onnx.helper
 import onnx_ir as ir
 
 from sonnx_ort.analysis.values.declarations import type_name
+from sonnx_ort.facts.attributes import plain_value
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.facts.iterations import FIRST_WITHOUT_BATCH
+from sonnx_ort.facts.schemas import operator_schema
 from sonnx_ort.facts.types import Type, TypedNode, element_of, result_type, sequence_of, tensor_of
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
@@ -72,14 +74,6 @@ class Parameter:
 
     name: str
     position: int
-
-
-def operator_schema(name: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
-    """The schema of an operator; None if there is none."""
-    try:
-        return onnx.defs.get_schema(name, version, domain)
-    except onnx.defs.SchemaError:
-        return None
 
 
 @functools.cache
@@ -181,8 +175,7 @@ def _attribute_default(
     """The default of an omitted attribute in words; empty if there is none."""
     if not attribute.default_value.name:
         return _default_sentence(schema, name, attribute.description)
-    value = onnx.helper.get_attribute_value(attribute.default_value)
-    printed = value.decode() if isinstance(value, bytes) else value
+    printed = plain_value(attribute.default_value)
     return f"ONNX assumes {printed!r}"
 
 

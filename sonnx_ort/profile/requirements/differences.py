@@ -21,7 +21,7 @@ from sonnx_ort.terms.operand import Operand, first_index, format_index
 Array = npt.NDArray[Any]
 
 
-_INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
+_INT32 = LIMITS["int32"]
 
 
 def _interval(operand: Operand) -> Bounds | None:

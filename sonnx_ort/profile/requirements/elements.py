@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from sonnx_ort.facts.bounds import LIMITS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.rule import (
     Attributes,
@@ -196,7 +197,7 @@ def _crossed(lowest: npt.NDArray[Any] | None, highest: npt.NDArray[Any] | None) 
     return bool(lowest > highest)
 
 
-_INT32: tuple[float, float] = (-(1 << 31), (1 << 31) - 1)
+_INT32: tuple[float, float] = (LIMITS["int32"].lower, LIMITS["int32"].upper)
 
 INT32 = NumberSet(
     "an int64 beyond int32", lambda dtype: _INT32 if dtype == np.int64 else everything(dtype)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
+from sonnx_ort.facts.attributes import GRAPHS, plain_value
 from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.meaning import Enclosure, Result, Undefined
 from sonnx_ort.meaning.balls import ball_type
@@ -100,18 +101,16 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     """
     outputs = {"num_outputs": len(node.output)} if node.op_type == "Split" else {}
     return outputs | {
-        each.name: _read(helper.get_attribute_value(each))
+        each.name: _with_arrays(plain_value(each, errors="replace"))
         for each in node.attribute
-        if each.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+        if each.type not in GRAPHS
     }
 
 
-def _read(value: Any) -> Any:
+def _with_arrays(value: Any) -> Any:
     match value:
-        case bytes():
-            return value.decode(errors="replace")
         case list():
-            return [_read(each) for each in value]
+            return [_with_arrays(each) for each in value]
         case onnx.TensorProto():
             return numpy_helper.to_array(value)
     return value
