@@ -106,7 +106,7 @@ OPERATIONS: Mapping[str, Operation] = {
         7,
         lines=normalization.lines_of_normalization,
     ),
-    "Cast": Operation(casts.cast, size_of_first, 7, exact=True),
+    "Cast": Operation(casts.cast, size_of_first, 7, exact=True, lines=broadcast_lines),
     "Clip": Operation(activations.clip, size_of_first, 6, lines=first_lines),
     "Concat": _moving(layout.concat, since=1),
     "Constant": _moving(layout.constant, since=1),
