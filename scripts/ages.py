@@ -72,7 +72,7 @@ KEPT = (
     _campaign(
         *("conditions.json", "conditions"),
         *("custom_ops", "sonnx_ort/enforcing/native", "sonnx_ort/guards"),
-        *("sonnx_ort/enforcing/broadcasting.py", "sonnx_ort/enforcing/hidden_shapes.py"),
+        *("sonnx_ort/enforcing/broadcasting.py", "sonnx_ort/enforcing/hidden"),
         *("sonnx_ort/analysis/passed_guards.py", "sonnx_ort/enforcing/recognition.py"),
         *(
             "sonnx_ort/enforcing/metadata.py",

@@ -27,7 +27,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sonnx_ort/enforcing/native": ("tests/enforcing",),
         "sonnx_ort/guards": ("tests/enforcing", "tests/guards"),
         "sonnx_ort/enforcing/broadcasting.py": ("tests/enforcing",),
-        "sonnx_ort/enforcing/hidden_shapes.py": ("tests/enforcing",),
+        "sonnx_ort/enforcing/hidden": ("tests/enforcing",),
         "sonnx_ort/analysis/passed_guards.py": ("tests/analysis",),
         "sonnx_ort/enforcing/recognition.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/metadata.py": ("tests/enforcing",),

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import Alignment, BroadcastPlan, ExaminedNode
 from sonnx_ort.analysis.values.declarations import declared_type
-from sonnx_ort.enforcing.hidden_shapes import (
+from sonnx_ort.enforcing.hidden.shapes import (
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )

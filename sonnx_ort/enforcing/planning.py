@@ -14,15 +14,13 @@ from sonnx_ort.enforcing.broadcasting import (
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
-from sonnx_ort.enforcing.hidden_shapes import (
-    declare_outputs,
-    declared_outputs,
+from sonnx_ort.enforcing.hidden.loop_outputs import declare_outputs, hide_further_knowledge
+from sonnx_ort.enforcing.hidden.read_shapes import (
     hide_from_shapes,
-    hide_further_knowledge,
-    keep_rank,
     oldest_opset_to_hide,
     values_read_for_shapes,
 )
+from sonnx_ort.enforcing.hidden.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.lowering import EnforcingBackend, Places, check_values, places_of
 from sonnx_ort.enforcing.metadata import Original, forget_declarations
 from sonnx_ort.enforcing.nodes import computed, keep_as_it_is

@@ -23,7 +23,7 @@ from sonnx_ort.custom_ops.inspection import (
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
-from sonnx_ort.enforcing.hidden_shapes import (
+from sonnx_ort.enforcing.hidden.shapes import (
     hide_misinferred_shapes,
     hide_scalars_after,
     hide_shape,

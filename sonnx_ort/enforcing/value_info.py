@@ -11,7 +11,7 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.ruled_nodes import RuledNode
 from sonnx_ort.analysis.values.graph_node import collected_by_loops, loops_in
 from sonnx_ort.analysis.values.value_facts import Facts
-from sonnx_ort.enforcing.hidden_shapes import scan_bodies
+from sonnx_ort.enforcing.hidden.scan_outputs import scan_bodies
 from sonnx_ort.enforcing.metadata import remember_declaration
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.loading.traversal import defined_values, every_node

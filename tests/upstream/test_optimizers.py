@@ -136,7 +136,7 @@ SHAPE_ALONE = """(float[4] x, int64[2] i) => (int64[1] s) {
 
 
 def test_node_of_which_only_a_known_shape_is_read_is_left_out(tmp_path):
-    """Once it fails at every level, `hidden_shapes` need not hide shapes."""
+    """Once it fails at every level, `hide_shape` need not hide shapes."""
     feeds = {"x": np.ones(4, np.float32), "i": np.array([0, 9])}
     with pytest.raises(Exception, match="out of data bounds"):
         optimized(parse(SHAPE_ALONE), tmp_path, LEVELS["none"])[0].run(None, feeds)

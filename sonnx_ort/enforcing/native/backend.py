@@ -12,7 +12,7 @@ from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.ruled_nodes import RuledNode
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
-from sonnx_ort.enforcing.hidden_shapes import (
+from sonnx_ort.enforcing.hidden.shapes import (
     hide_misinferred_shapes,
     oldest_opset_to_pass_on,
     oldest_opset_with_hidden_shapes,

@@ -31,7 +31,7 @@ from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
-from sonnx_ort.enforcing.hidden_shapes import hide_scalars_after, hide_shape
+from sonnx_ort.enforcing.hidden.shapes import hide_scalars_after, hide_shape
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.native.decision import all_equal
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
