@@ -176,6 +176,10 @@ def test_rank_of_x_is_that_of_w() -> None:
                 Y = Conv <pads=[-1,0]> (X, W)
             }""", "Conv.pads",
      "its attribute pads is [-1, 0], for which the change was not verified"),
+    ("(float[1,2,9] X, float[1,2,3] W) => (float[?,?,?] Y) { Y = Conv <strides=[2,1]> (X, W) }",
+     "Conv.R1", "its attribute strides is [2, 1], which does not fit one axis"),
+    ("(float[1,2,9] X, float[1,2,3] W) => (float[?,?,?] Y) { Y = Conv <pads=[1]> (X, W) }",
+     "Conv.R1", "its attribute pads is [1], which does not fit one axis"),
     ("(float[n] V, int64[k] S) => (float[?,?,?] Y) { W = Reshape(V, S) Y = Conv(V, W) }",
      "Conv.R1", "the rank of 'W' is not known"),
     ("""(float[1,2,3,4,5] X) => (float[?,?,?,?,?] Y)
@@ -215,6 +219,16 @@ def test_pool_along_one_axis_gives_the_same_bits(
         mixed = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0], TYPES[element_type])
         runs += [{"X": rng.choice(mixed, (2, 3, length))} for _ in range(4)]
     require_fixed(model, *runs)
+
+
+@pytest.mark.parametrize(("given", "stride"), [("", 1), (", strides=[2]", 2)])
+def test_pool_gets_a_window_of_one_behind_and_steps_of_three_with_strides_or_without(
+    given: str, stride: int
+) -> None:
+    """ONNX Runtime compares zeros and NaN in the same order at steps of three alone."""
+    text = f"(float[2,3,9] X) => (float[?,?,?] Y) {{ Y = MaxPool <kernel_shape=[2]{given}> (X) }}"
+    after = made_of(conformed(parse(text)), "MaxPool")
+    assert {"strides": [stride, 3], "kernel_shape": [2, 1]}.items() <= attributes(after).items()
 
 
 def test_pool_of_integers_along_a_whole_axis_gives_the_same() -> None:
