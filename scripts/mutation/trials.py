@@ -264,23 +264,27 @@ def _reach(
         shared = _Shared(trials.kind)
         session.config.pluginmanager.register(shared)
         reaching: defaultdict[int, list[str]] = defaultdict(list)
-        seconds, caches = {}, PackageCaches()
+        seconds, caches, failing = {}, PackageCaches(), list[str]()
         running = _failures(session, session.items)
         for item in session.items:
             caches.clear()
             trials.kind.forget()
-            began = time.monotonic()
-            next(running)
+            began, before = time.monotonic(), session.testsfailed
+            if next(running) > before:
+                failing.append(item.nodeid)
             seconds[item.nodeid] = time.monotonic() - began
             for number in trials.kind.reached() | shared.reached(item):
                 reaching[number].append(item.nodeid)
-        told.write_text(json.dumps([reaching, seconds]), "utf-8")
+        told.write_text(json.dumps([reaching, seconds, failing]), "utf-8")
         return _TESTS_FAIL if session.testsfailed else 0
 
     status = forked(act, trials.left(_LONGEST))
     if status == -signal.SIGALRM and time.monotonic() > trials.until:
         pytest.exit("There is no time to run the tests without a mutant.", returncode=_NO_TIME)
+    reaching, seconds, failing = (
+        json.loads(told.read_text("utf-8")) if told.is_file() else ({},) * 3
+    )
     if status != 0:
-        pytest.exit("The tests fail without a mutant.", returncode=max(status, 1))
-    reaching, seconds = json.loads(told.read_text("utf-8"))
+        named = ", ".join(failing) or "the process"
+        pytest.exit(f"Without a mutant fails: {named}.", returncode=max(status, 1))
     return reaching, seconds

@@ -385,3 +385,15 @@ def test_wheel_has_a_record_of_all_its_files(unpacked: Path, tmp_path: Path) -> 
     assert "2 differ, are missing or were added" in done.stdout, done
     assert "layout.py' is not that of the wheel" in done.stdout, done
     assert f"{place.name}' is not what its source compiles to" in done.stdout, done
+
+
+def test_version_of_a_package_that_is_not_there_is_empty() -> None:
+    assert versions.version_of("no-package-has-this-name") == ""
+
+
+def test_version_of_this_package_is_that_of_the_code_not_of_an_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    versions.version_of.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.0.1")
+    assert versions.version_of("sonnx_ort") == sonnx_ort.__version__
