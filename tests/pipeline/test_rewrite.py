@@ -14,6 +14,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import enforce
+from sonnx_ort.profile.catalog import OPERATORS
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse
 from support.sessions import quiet
@@ -260,6 +261,17 @@ def test_unknown_option_is_refused(options: dict[str, str], message: str) -> Non
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(simple(), **options)
     assert str(caught.value) == message
+
+
+def test_unknown_operator_is_refused_with_the_names_of_all() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(simple(), operators=["Div", "Quotient"])
+    message, names = str(caught.value).split(", or names from ")
+    assert message == (
+        "operators: the profile has no operator 'Quotient'; choose 'default', 'elementwise', "
+        "'profile'"
+    )
+    assert names.split(", ") == sorted({"Graph", "Graph.finite", "Graph.finite_values", *OPERATORS})
 
 
 def test_inputs_and_outputs_without_a_shape_are_accepted() -> None:

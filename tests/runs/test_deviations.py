@@ -54,6 +54,20 @@ def test_the_largest_deviation_of_all_runs_counts() -> None:
     assert (deviation.absolute >= 8, deviation.relative) == (True, 1)
 
 
+def test_seed_draws_what_a_sample_leaves_out() -> None:
+    """What is drawn beside the large numbers of the sample decides the largest deviation."""
+    first, second = (
+        parse(f"(float[3] x, float[3] w) => (float[3] y) {{ y = {node} }}")
+        for node in ("Mul(x, w)", "Identity(x)")
+    )
+    samples = [{"x": np.full(3, 1e9, np.float32)}]
+    one, same, other = (
+        measured(first, second, samples=samples, seed=seed).deviations[0].absolute
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_what_is_not_finite_in_one_model_alone_is_infinitely_far(number: float) -> None:
     found = measured(model("y = Identity(x)"), model("y = Add(x, h)", h=np.float32([0, number, 0])))
