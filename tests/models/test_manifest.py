@@ -290,7 +290,7 @@ def test_differing_elements_are_marked():
 
 
 @pytest.mark.parametrize(
-    "predictions", [np.int64([2, 0, 1]), np.float32([[0, 1, 3], [2, 1, 0], [1, 0, 0]])]
+    "predictions", [np.int64([2, 0, 1]), np.float32([[5, 6, 8], [7, 6, 5], [6, 5, 5]])]
 )
 def test_predictions_are_classes_or_scores(predictions):
     assert Classification("label", np.int64([2, 0, 2]), 2).count(predictions) == 2
