@@ -190,8 +190,12 @@ def _faults_of_elements(numbers: NumberSet, kind: ElementType, limit: str) -> It
     if numbers == NONZERO and kind.family is Family.INTEGER:
         yield number("zero", 1) if kind in _COMPARED else number("false", True)
     elif numbers == INT32 and kind is ElementType.INT64:
-        yield number("false", True)
+        lower, upper = INT32.limits(kind.dtype)
+        assert lower is not None
+        assert upper is not None
         yield operator("some_beyond_5", "And")
+        yield number("limit", lower - 1)
+        yield number("limit_2", upper + 1)
     elif numbers not in {NONZERO, INT32}:
         yield from _faults_of_limits(numbers, kind, limit)
 
