@@ -17,7 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.values.graph_node import reads_elements_of, rule_for
-from sonnx_ort.facts.catalog import like_first
+from sonnx_ort.facts.operators import like_first
 from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run

@@ -15,7 +15,7 @@ from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.checker.strict_reading import elements_of as stored_elements
 from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.attributes import plain_value
-from sonnx_ort.facts.catalog import operator_version
+from sonnx_ort.facts.catalog import operator_version, verified_rule
 from sonnx_ort.facts.deriving import Engine
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import MAX_ELEMENTS
@@ -283,6 +283,11 @@ class Node(facts.Node):
         super().__init__(proto.domain, proto.op_type, version, inputs, outputs)
         self.proto = proto
         self.model = model
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether rules are verified for its operator, its version and its attributes."""
+        return verified_rule(self) is not None
 
     @property
     def shared(self) -> frozenset[str]:

@@ -24,7 +24,7 @@ from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.operators import WITH_LAST_INDEX, Operators, Template
 from sonnx_ort.facts.node import IEEE_FLOATS
-from sonnx_ort.facts.reductions import REDUCTIONS
+from sonnx_ort.facts.operators import REDUCTIONS
 from sonnx_ort.terms.operand import bounds_of_element
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})

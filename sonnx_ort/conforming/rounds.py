@@ -47,7 +47,7 @@ from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
 from sonnx_ort.errors.remedies import Advice, Remedy
-from sonnx_ort.facts.reductions import REDUCTIONS
+from sonnx_ort.facts.operators import REDUCTIONS
 from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
 from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN

@@ -14,14 +14,16 @@ which reads its graph by a view. Python and onnx are all that this room needs.
     iterations   Loops and Scans, and what is assumed of their states
     misinference what ONNX Runtime may infer wrongly of shapes
     fatal_shapes the shapes at which it ends the process
-    layout, products, shaping
-                 the shapes of results, by operator
-    elements     the elements of vectors and scalars that may be sizes
-    bounds       intervals of integers
+    operators    the table: what is known of each operator, in one row
+    catalog      the rules of a node whose version and attributes are verified
+    layout, products, reductions, shaping
+                 rules of shapes
+    elements     rules of the elements of vectors and scalars that may be sizes
+    bounds       rules of intervals of integers
+    intervals    ranges of floats; interval_functions, interval_sums, interval_recurrent and
+                 interval_layout have their rules
+    moving       whose elements results have, and the rules that follow from that
     types        the types of results, from the schemas of operators
     schemas, attributes
                  what onnx knows of an operator, and what a file says of a node
-    catalog      the shapes of element-wise results, and all operators with rules
-    intervals    the ranges of floats of results, by operator; interval_functions, interval_sums,
-                 interval_recurrent and interval_layout have some of them
 """

@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 
 import numpy.typing as npt
 
-from .bounds import bounds_of, bounds_of_elements
-from .catalog import rule_of
-from .elements import HELD, HOLDING_SIZES, elements_of
+from .bounds import bounds_by, bounds_of_elements
+from .catalog import bounds_rule, elements_rule, interval_rule, rule_of
+from .elements import HELD, HOLDING_SIZES, elements_by
 from .established import KINDS, Established
-from .interval_layout import intervals_of
-from .intervals import hull, of_elements
+from .intervals import hull, intervals_by, of_elements
 from .iterations import Changing, States, iteration_of
 from .misinference import Misinference
 from .node import FLOATS, INTEGERS, Graph, Node, Value
@@ -369,7 +368,8 @@ class Engine(Established, ABC):
         require(place == 0 and not node.domain, "there is no rule for its elements")
         if node.op_type in ("Shape", "Size"):
             self.require_as_inferred(node.operand(0))
-        return elements_of(node, self.known("type", value), self.known("shape", value))
+        kind, shape = self.known("type", value), self.known("shape", value)
+        return elements_by(elements_rule(node), node, kind, shape)
 
     def _bounds(self, value: Value) -> Bounds | None:
         """The interval of integers, or of bools as bytes."""
@@ -377,7 +377,7 @@ class Engine(Established, ABC):
             return bounds_of_elements(self.array(value))
         node, place = self._node(value)
         require(not node.domain, "there is no rule for its bounds")
-        answers = bounds_of(node)
+        answers = bounds_by(bounds_rule(node), node)
         return answers[place] if place < len(answers) else None
 
     def _interval(self, value: Value) -> Interval | None:
@@ -389,7 +389,7 @@ class Engine(Established, ABC):
         if node.op_type == "If" and node.bodies:
             results = [body.outputs[place] for body in node.bodies]
             return hull([self.known("interval", each).uniform for each in results])
-        answers = intervals_of(node)
+        answers = intervals_by(interval_rule(node), node)
         return answers[place] if place < len(answers) else None
 
     def _within_contract(

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from .bounds import EXACT_IN_DOUBLE, LIMITS
-from .catalog import rule_of
 from .layout import axes_of, slices_of
-from .node import MAX_ELEMENTS, Node
+from .node import MAX_ELEMENTS, ElementsRule, Node
 from .shaping import HELD_BY_FLOATS, asked_for
 from .sizes import (
     END_OF_ALL,
@@ -48,10 +47,11 @@ HELD: Mapping[str, Bounds] = {
 """The numbers that each type holds. Only a Cast gives floats, so that a Range can count in them."""
 
 
-def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
+def elements_by(rule: ElementsRule, node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     """The elements of a node's first result; None for those that are not known.
 
     Args:
+        rule: The rule of its operator.
         node: The node, of a standard operator.
         element_type: The type of the result.
         shape: The shape of the result.
@@ -61,12 +61,7 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     """
     held = element_type in (HELD if node.op_type == "Cast" else HOLDING_SIZES)
     require(held and len(shape) <= 1, "it holds no sizes")
-    rule_of(node)
-    require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
-    found = ELEMENT_RULES[node.op_type](node)
-    if element_type != "int64" and node.op_type in _CALCULATED:
-        within = all(_is_within(each, LIMITS[element_type]) for each in found)
-        require(within, "a size may be beyond int32")
+    found = rule(node)
     require(math.prod(shape) == len(found), "their number is not known")
     return tuple(_kept(each, HELD[element_type]) for each in found)
 
@@ -86,7 +81,7 @@ def _is_within(element: Size | None, admitted: Bounds) -> bool:
     return known is not None and known.lower in admitted and known.upper in admitted
 
 
-def _cast(node: Node) -> PartialSizes:
+def converted(node: Node) -> PartialSizes:
     """Sizes in int64, or truncated to int32, which an axis can exceed, or if floats hold them."""
     elements = node.elements(0)
     match node.attribute("to"):
@@ -100,12 +95,14 @@ def _cast(node: Node) -> PartialSizes:
     return tuple(each if _is_within(each, HELD_BY_FLOATS) else None for each in elements)
 
 
-def _picked(node: Node) -> PartialSizes:
+def picked(node: Node) -> PartialSizes:
+    """Gather: the elements at the indices."""
     elements = node.elements(0)
     return tuple(elements[from_the_front(index, len(elements))] for index in node.integers(1))
 
 
-def _part(node: Node) -> PartialSizes:
+def part(node: Node) -> PartialSizes:
+    """Slice: what it selects."""
     return tuple(_sliced(node, _array(node.elements(0))))
 
 
@@ -120,7 +117,7 @@ def _sliced(node: Node, found: Array) -> Array:
     return found
 
 
-def _reshaped(node: Node) -> PartialSizes:
+def reshaped(node: Node) -> PartialSizes:
     """The elements of a vector, or of a tensor that was made of one by moving elements."""
     try:
         return node.elements(0)
@@ -141,7 +138,7 @@ def _moved(node: Node, index: int, left: int = _MOST_MOVES) -> Array:
     few = len(known) == len(shape) > 1 and math.prod(known) <= MAX_ELEMENTS
     if source is None or not few:
         raise Rejected(f"the elements of operand {index} are not known")
-    rule_of(source)
+    require(source.is_verified, f"a {source.op_type} is not verified")
     match source.op_type:
         case "Reshape":
             found = _array(source.elements(0))
@@ -164,7 +161,8 @@ def _array(elements: PartialSizes) -> Array:
     return found
 
 
-def _product(node: Node) -> PartialSizes:
+def product(node: Node) -> PartialSizes:
+    """ReduceProd: the product of all."""
     require((axes_of(node) or [0]) == [0], "its axes are not known")
     product: Size = 1
     for each in node.elements(0):
@@ -177,9 +175,18 @@ def _product(node: Node) -> PartialSizes:
     return (product,)
 
 
-def _pairwise(node: Node) -> PartialSizes:
-    require(node.operands == 2, "there are no two operands")
-    return _of_pairs(_CALCULATED[node.op_type], node.elements(0), node.elements(1))
+def _calculated(calculate: Callable[[Size, Size], Size | None]) -> ElementsRule:
+    """A rule for pairs of sizes, of which sums and products wrap in int64 alone."""
+
+    def rule(node: Node) -> PartialSizes:
+        require(node.operands == 2, "there are no two operands")
+        found: PartialSizes = _of_pairs(calculate, node.elements(0), node.elements(1))
+        if node.result_type(0) != "int64":
+            within = all(_is_within(each, LIMITS["int32"]) for each in found)
+            require(within, "a size may be beyond int32")
+        return found
+
+    return rule
 
 
 def _of_pairs(
@@ -198,12 +205,12 @@ def _side_by_side(*vectors: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
     return [tuple(each[k % len(each)] for each in vectors) for k in range(count)]
 
 
-def _chosen(node: Node) -> PartialSizes:
+def chosen(node: Node) -> PartialSizes:
     """Where, if its condition compares sizes: so a size of -1 is replaced, as PyTorch writes it."""
     condition = node.source(0)
     if condition is None or condition.op_type != "Equal":
         raise Rejected("its condition compares no sizes")
-    rule_of(condition)
+    require(condition.is_verified, "its condition is not verified")
     answers = _of_pairs(_are_equal, condition.elements(0), condition.elements(1))
     chosen = _side_by_side(answers, node.elements(1), node.elements(2))
     return tuple(
@@ -221,7 +228,7 @@ def _are_equal(one: Size, other: Size) -> bool | None:
     return True if a.lower == a.upper == b.lower == b.upper else None
 
 
-def _repeated(node: Node) -> PartialSizes:
+def repeated(node: Node) -> PartialSizes:
     """ConstantOfShape: one integer, so many times."""
     value, sizes = node.tensor("value"), node.elements(0)
     known = [size for size in sizes if isinstance(size, int)]
@@ -233,7 +240,7 @@ def _repeated(node: Node) -> PartialSizes:
     return (int(value.item()),) * count
 
 
-def _expanded(node: Node) -> PartialSizes:
+def expanded(node: Node) -> PartialSizes:
     """Expand to a vector, along which a single element is repeated."""
     elements, sizes = node.elements(0), node.elements(1)
     require(len(sizes) == 1, "it gives no vector")
@@ -275,33 +282,36 @@ def _are_comparable(*sizes: Size) -> bool:
     return all(each is not None and is_within((each.lower, each.upper)) for each in ends)
 
 
-_CALCULATED: Mapping[str, Callable[..., Size | None]] = {
-    "Add": operator.add,
-    "Div": _quotient,
-    "Max": _larger,
-    "Min": _smaller,
-    "Mod": _remainder,
-    "Mul": operator.mul,
-    # Only a name of a contract is one size wherever it stands, and is bounded.
-    "Sub": lambda one, other: one + other * -1 if bounds_of_size(other) is not None else None,
-}
-"""Operators that calculate with sizes, of which sums and products wrap in int64 alone."""
+def same(node: Node) -> PartialSizes:
+    """The elements of the first operand, in their order."""
+    return node.elements(0)
 
-ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
-    **dict.fromkeys(_CALCULATED, _pairwise),
-    **dict.fromkeys(("Identity", "Squeeze", "Unsqueeze"), lambda node: node.elements(0)),
-    "Cast": _cast,
-    "Concat": lambda node: tuple(
-        each for index in range(node.operands) for each in node.elements(index)
-    ),
-    "ConstantOfShape": _repeated,
-    "Expand": _expanded,
-    "Gather": _picked,
-    "ReduceProd": _product,
-    "Reshape": _reshaped,
-    "Shape": lambda node: node.shape()[asked_for(node)],
-    "Size": lambda node: (math.prod(node.shape()),),
-    "Slice": _part,
-    "Where": _chosen,
-}
-"""The rules by standard operator."""
+
+def joined(node: Node) -> PartialSizes:
+    """Concat: those of all operands."""
+    return tuple(each for index in range(node.operands) for each in node.elements(index))
+
+
+def shape_of(node: Node) -> PartialSizes:
+    """Shape: the sizes that are asked for."""
+    return node.shape()[asked_for(node)]
+
+
+def count(node: Node) -> PartialSizes:
+    """Size: the number of elements."""
+    return (math.prod(node.shape()),)
+
+
+def _difference(one: Size, other: Size) -> Size | None:
+    """Only a name of a contract is one size wherever it stands, and is bounded."""
+    return one + other * -1 if bounds_of_size(other) is not None else None
+
+
+added = _calculated(operator.add)
+divided = _calculated(_quotient)
+largest = _calculated(_larger)
+multiplied = _calculated(operator.mul)
+remainder = _calculated(_remainder)
+smallest = _calculated(_smaller)
+subtracted = _calculated(_difference)
+"""Add, Div, Max, Mul, Mod, Min and Sub."""

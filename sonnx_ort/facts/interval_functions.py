@@ -1,7 +1,7 @@
 """Intervals of the results of functions of single elements."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,17 +17,15 @@ from .intervals import (
     operand,
     reads_what_others_read,
 )
-from .node import Node
+from .node import IntervalRule, Node
 from .ranges import ANYTHING, Ends, Interval
 from .sizes import require
-
-IntervalRule = Callable[[Node], Sequence[Interval | None]]
-"""Gives an interval for each float result, or None for one of which nothing is known."""
 
 ZERO, ONE = Interval.of(0, 0), Interval.of(1, 1)
 
 
-def _difference(node: Node) -> Sequence[Interval]:
+def difference(node: Node) -> Sequence[Interval]:
+    """Sub; 0 if both operands are one value."""
     a, b = operand(node, 0), operand(node, 1)
     if node.is_same(0, 1) and reads_what_others_read(node) and not a.infinite:
         return [ZERO]
@@ -37,7 +35,8 @@ def _difference(node: Node) -> Sequence[Interval]:
     return [found]
 
 
-def _product(node: Node) -> Sequence[Interval]:
+def product(node: Node) -> Sequence[Interval]:
+    """Mul; a square if both operands are one value."""
     a, b, kind = operand(node, 0), operand(node, 1), format_of(node)
     if node.is_same(0, 1):
         return [kind.square(a)]
@@ -59,7 +58,7 @@ def _largest_product(node: Node) -> float:
     return found
 
 
-def _quotient(node: Node) -> Sequence[Interval]:
+def quotient(node: Node) -> Sequence[Interval]:
     """The quotients of two operands.
 
     ONNX Runtime may compute a normalization, a difference divided by a root, by another formula. In
@@ -72,12 +71,13 @@ def _quotient(node: Node) -> Sequence[Interval]:
     return [found if found.nan else found.limited(largest_quotient(node, 0, node, 1))]
 
 
-def _magnitude(node: Node) -> Sequence[Interval]:
+def magnitude(node: Node) -> Sequence[Interval]:
+    """Abs: how far from zero the ends are."""
     x = operand(node, 0)
     return [Interval(x.nearest, x.magnitude, x.nan)]
 
 
-def _monotonic(
+def monotonic(
     function: Callable[[Ends], Ends], *, domain: tuple[float, float] = (-math.inf, math.inf)
 ) -> IntervalRule:
     """A function that never falls; NaN outside of its domain.
@@ -97,7 +97,7 @@ def _monotonic(
     return rule
 
 
-def _exact(function: Callable[[Ends], Ends]) -> IntervalRule:
+def exact(function: Callable[[Ends], Ends]) -> IntervalRule:
     """A function that never falls, and whose results are numbers of the type."""
 
     def rule(node: Node) -> Sequence[Interval]:
@@ -107,7 +107,7 @@ def _exact(function: Callable[[Ends], Ends]) -> IntervalRule:
     return rule
 
 
-def _between(lower: float, upper: float) -> IntervalRule:
+def between(lower: float, upper: float) -> IntervalRule:
     """A function whose results lie in an interval."""
 
     def rule(node: Node) -> Sequence[Interval]:
@@ -142,7 +142,7 @@ def _measured(node: Node, x: Interval, lower: Ends, upper: Ends, *, nan: bool = 
     return format_of(node).held(lower, upper, nan=nan or accuracy.nan(x))
 
 
-def _reciprocal(node: Node) -> Sequence[Interval]:
+def reciprocal(node: Node) -> Sequence[Interval]:
     """Of 0 it is an infinity of either sign."""
     x = operand(node, 0)
     if x.has_zero:
@@ -151,23 +151,34 @@ def _reciprocal(node: Node) -> Sequence[Interval]:
         return [_measured(node, x, 1 / x.upper, 1 / x.lower)]
 
 
-def _softplus(node: Node) -> Sequence[Interval | None]:
+def softplus(node: Node) -> Sequence[Interval | None]:
     """The logarithm of exp(x) + 1.
 
     Where ONNX Runtime has no kernel of a type, as of double and float16 in version 18 of the opset,
     it computes just that, and the exponential overflows.
     """
-    found = _monotonic(lambda x: np.logaddexp(0.0, x))(node)
+    found = monotonic(lambda x: np.logaddexp(0.0, x))(node)
     require(node.result_type(0) == "float", "the exponential may overflow")
     return found
 
 
-def _rectified(node: Node) -> Sequence[Interval]:
+def rectified(node: Node) -> Sequence[Interval]:
+    """Relu: the numbers above zero."""
     x = operand(node, 0)
     return [Interval(np.maximum(x.lower, 0), np.maximum(x.upper, 0), x.nan)]
 
 
-def _leaky(node: Node) -> Sequence[Interval]:
+def negated(node: Node) -> Sequence[Interval]:
+    """Neg: the ends with the other sign."""
+    return [operand(node, 0).negative]
+
+
+def sloped(node: Node) -> Sequence[Interval]:
+    """PRelu: the number itself, or below 0 its product with that of the other operand."""
+    return [_two_sided(node, operand(node, 0), operand(node, 1))]
+
+
+def leaky(node: Node) -> Sequence[Interval]:
     """The number itself, or below 0 its product with alpha."""
     return [_two_sided(node, operand(node, 0), float_attribute(node, "alpha", 0.01))]
 
@@ -191,7 +202,17 @@ def _joined(x: Interval, below: Interval, *, nan: bool) -> Interval:
     )
 
 
-def _exponential(node: Node) -> Sequence[Interval]:
+def logistic(x: Ends) -> Ends:
+    """Sigmoid."""
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def error_function(x: Ends) -> Ends:
+    """Erf."""
+    return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(x))
+
+
+def exponential(node: Node) -> Sequence[Interval]:
     """Elu, Celu and Selu: the number itself, or below 0 alpha * (exp(x) - 1); times gamma."""
     x, kind, selu = operand(node, 0), format_of(node), node.op_type == "Selu"
     alpha = float_attribute(node, "alpha", 1.6732632 if selu else 1.0)
@@ -207,13 +228,13 @@ def _exponential(node: Node) -> Sequence[Interval]:
     return [kind.product(gamma, found)]
 
 
-def _gated(node: Node) -> Sequence[Interval]:
+def gated(node: Node) -> Sequence[Interval]:
     """The number times a factor from 0 to 1, which is not less than -1 altogether."""
     x = operand(node, 0)
     return [_measured(node, x, np.where(x.lower >= 0, 0.0, -1.0), np.maximum(x.upper, 0))]
 
 
-def _linear_between(node: Node) -> Sequence[Interval]:
+def linear_between(node: Node) -> Sequence[Interval]:
     """HardSigmoid: a line between 0 and 1."""
     x, kind = operand(node, 0), format_of(node)
     alpha, beta = float_attribute(node, "alpha", 0.2), float_attribute(node, "beta", 0.5)
@@ -221,18 +242,22 @@ def _linear_between(node: Node) -> Sequence[Interval]:
     return [kind.held(line.lower.clip(0, 1), line.upper.clip(0, 1), nan=line.nan or x.infinite)]
 
 
-def _extreme(node: Node, choose: Callable[[Ends, Ends], Ends]) -> Interval:
-    """A kernel may drop NaN and take another operand's number."""
-    operands = [operand(node, index) for index in range(node.operands)]
-    if any(each.nan for each in operands):
-        return ANYTHING
-    lower, upper = operands[0].lower, operands[0].upper
-    for each in operands[1:]:
-        lower, upper = choose(lower, each.lower), choose(upper, each.upper)
-    return format_of(node).held(lower, upper)
+def extreme(choose: Callable[[Ends, Ends], Ends]) -> IntervalRule:
+    """Max and Min; a kernel may drop NaN and take another operand's number."""
+
+    def rule(node: Node) -> Sequence[Interval]:
+        operands = [operand(node, index) for index in range(node.operands)]
+        if any(each.nan for each in operands):
+            return [ANYTHING]
+        lower, upper = operands[0].lower, operands[0].upper
+        for each in operands[1:]:
+            lower, upper = choose(lower, each.lower), choose(upper, each.upper)
+        return [format_of(node).held(lower, upper)]
+
+    return rule
 
 
-def _clipped(node: Node) -> Sequence[Interval]:
+def clipped(node: Node) -> Sequence[Interval]:
     """A kernel may take NaN for a limit; which limit wins if they cross is not relied on."""
     x, low, high = operand(node, 0), _limit(node, 1), _limit(node, 2)
     require(not low.nan and not high.nan, "a limit may be NaN")
@@ -264,7 +289,7 @@ _CLIP_BY_OPERANDS = 11
 """The first version of Clip whose limits are operands."""
 
 
-def _power(node: Node) -> Sequence[Interval]:
+def power(node: Node) -> Sequence[Interval]:
     """Whole exponents, and bases that are not negative."""
     x, exponent, kind = operand(node, 0), node.constant(1), format_of(node)
     if exponent is None or exponent.size != 1:
@@ -291,19 +316,20 @@ def _any_power(node: Node, x: Interval) -> Interval:
     return format_of(node).rounded(*corners(x, y, np.power)).at_least(0)
 
 
-def _converted(node: Node) -> Sequence[Interval]:
+def converted(node: Node) -> Sequence[Interval]:
+    """Cast: numbers of another type."""
     x = operand(node, 0)
     return [format_of(node).rounded(x.lower, x.upper, nan=x.nan)]
 
 
-def _dequantized(node: Node) -> Sequence[Interval]:
+def dequantized(node: Node) -> Sequence[Interval]:
     """The difference to the zero point, times the scale."""
     kind, scale = format_of(node), operand(node, 1).uniform
     zero = operand(node, 2).uniform if node.given(2) else ZERO
     return [kind.product(kind.difference(operand(node, 0).uniform, zero), scale)]
 
 
-def _scale_of_elements(node: Node) -> Sequence[Interval | None]:
+def scale_of_elements(node: Node) -> Sequence[Interval | None]:
     """DynamicQuantizeLinear: the scale is the spread of the elements and 0 in 255 parts, or 1."""
     x, kind = operand(node, 0).whole, format_of(node, 1)
     highest, lowest = Interval.of(0, max(x.upper, 0.0)), Interval.of(min(x.lower, 0.0), 0)
@@ -312,7 +338,7 @@ def _scale_of_elements(node: Node) -> Sequence[Interval | None]:
     return [None, Interval(np.maximum(found.lower, 0), found.upper, found.nan or x.nan), None]
 
 
-def _chosen(node: Node) -> Sequence[Interval]:
+def chosen(node: Node) -> Sequence[Interval]:
     """Elements of two operands; where the condition is no byte of 0 or 1, kernels give 0."""
     parts = [operand(node, 1), operand(node, 2)]
     if not holds_truths(node, 0):
@@ -321,48 +347,3 @@ def _chosen(node: Node) -> Sequence[Interval]:
     for each in parts[1:]:
         lower, upper = np.minimum(lower, each.lower), np.maximum(upper, each.upper)
     return [format_of(node).held(lower, upper, nan=any(each.nan for each in parts))]
-
-
-FUNCTIONS: Mapping[str, IntervalRule] = {
-    "Abs": _magnitude,
-    "Asin": _monotonic(np.arcsin, domain=(-1, 1)),
-    "Asinh": _monotonic(np.arcsinh),
-    "Atan": _monotonic(np.arctan),
-    "Cast": _converted,
-    "Ceil": _exact(np.ceil),
-    "Celu": _exponential,
-    "Clip": _clipped,
-    "Cos": _between(-1, 1),
-    "DequantizeLinear": _dequantized,
-    "Div": _quotient,
-    "DynamicQuantizeLinear": _scale_of_elements,
-    "Elu": _exponential,
-    "Erf": _monotonic(np.vectorize(math.erf, otypes=[np.float64])),
-    "Exp": _monotonic(np.exp),
-    "Floor": _exact(np.floor),
-    "Gelu": _gated,
-    "HardSigmoid": _linear_between,
-    "HardSwish": _gated,
-    "LeakyRelu": _leaky,
-    "Log": _monotonic(np.log, domain=(0, math.inf)),
-    "Max": lambda node: [_extreme(node, np.maximum)],
-    "Min": lambda node: [_extreme(node, np.minimum)],
-    "Mish": _gated,
-    "Mul": _product,
-    "Neg": lambda node: [operand(node, 0).negative],
-    "PRelu": lambda node: [_two_sided(node, operand(node, 0), operand(node, 1))],
-    "Pow": _power,
-    "Reciprocal": _reciprocal,
-    "Relu": _rectified,
-    "Round": _exact(np.round),
-    "Selu": _exponential,
-    "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x))),
-    "Sign": _exact(np.sign),
-    "Sin": _between(-1, 1),
-    "Softplus": _softplus,
-    "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf)),
-    "Sub": _difference,
-    "Tanh": _monotonic(np.tanh),
-    "Where": _chosen,
-}
-"""The functions of single elements by name."""

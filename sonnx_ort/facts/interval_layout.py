@@ -1,24 +1,18 @@
-"""Intervals of operators that reorder, select or repeat elements, and of layers of networks.
+"""Intervals of operators of which parts of a tensor are told apart, and of layers of networks.
 
-The layers are normalization and shares. At the end stand all operators whose float
-results have intervals. Each rule is tested against the kernels of ONNX Runtime:
-`tests/soundness/test_interval_rules.py`.
+The layers are normalization and shares.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from . import moving
 from .arithmetic import SLACK, Terms
-from .bounds import require_counted
-from .catalog import MOVING, require_verified
-from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
-from .interval_recurrent import gated_unit, long_short_term_memory
-from .interval_sums import SUMS
+from .interval_functions import ONE, ZERO
 from .intervals import element_count, float_attribute, format_of, hull, of_elements, operand
-from .layout import require_filled, require_written
-from .node import FLOATS, Node
+from .node import Node
 from .ranges import ANYTHING, Interval
 from .sizes import Rejected, from_the_front, require
 
@@ -28,17 +22,13 @@ def _rank(node: Node, index: int = 0) -> int | None:
     return None if shape is None else len(shape)
 
 
-def _moved(node: Node) -> Sequence[Interval]:
-    """Results that have only elements of the first operand, anywhere."""
-    return [operand(node, 0).uniform] * node.results
+def same(node: Node) -> Sequence[Interval]:
+    """The elements of the operand, each in its place."""
+    return [operand(node, 0)]
 
 
-def _selected(node: Node) -> Sequence[Interval]:
-    require_counted(node)
-    return _moved(node)
-
-
-def _transposed(node: Node) -> Sequence[Interval]:
+def transposed(node: Node) -> Sequence[Interval]:
+    """Transpose: the axes in another order."""
     x, rank = operand(node, 0), _rank(node)
     if rank is None or x.lower.ndim != rank:
         return [x.uniform]
@@ -46,15 +36,16 @@ def _transposed(node: Node) -> Sequence[Interval]:
     return [Interval(x.lower.transpose(order), x.upper.transpose(order), x.nan)]
 
 
-def _taken(node: Node) -> Sequence[Interval]:
+def taken(node: Node) -> Sequence[Interval]:
     """Parts along one axis, which are those of any of its indices."""
     x, rank = operand(node, 0), _rank(node)
     if rank is None:
-        return _moved(node)
+        return [x.uniform] * node.results
     return [x.along([node.axis(0, rank)], rank)] * node.results
 
 
-def _sliced(node: Node) -> Sequence[Interval]:
+def sliced(node: Node) -> Sequence[Interval]:
+    """Slice: parts along the axes that are named."""
     x, rank = operand(node, 0), _rank(node)
     if rank is None or x.lower.ndim != rank:
         return [x.uniform]
@@ -66,9 +57,9 @@ def _sliced(node: Node) -> Sequence[Interval]:
     return [x.along(axes, rank)]
 
 
-def _joined(node: Node) -> Sequence[Interval]:
+def joined(node: Node) -> Sequence[Interval]:
     """Per index of the joined axis, if its sizes are known and small."""
-    require_written(node)
+    moving.joined(node)
     parts = [operand(node, index) for index in range(node.operands)]
     shapes = [node.known_shape(index) for index in range(node.operands)]
     rank = _rank(node)
@@ -94,8 +85,9 @@ _MOST_JOINED = 1 << 11
 """A joined axis with more indices is not looked at one by one."""
 
 
-def _padded(node: Node) -> Sequence[Interval]:
-    require_filled(node)
+def padded(node: Node) -> Sequence[Interval]:
+    """Pad: the elements, and the constant that is added."""
+    moving.require_filled(node)
     x = operand(node, 0).uniform
     if node.attribute("mode", "constant") != "constant":
         return [x]
@@ -106,23 +98,14 @@ def _padded(node: Node) -> Sequence[Interval]:
     return [hull([x, value])]
 
 
-def _with_others(*indices: int) -> IntervalRule:
-    """Elements of several operands, and nothing else."""
-
-    def rule(node: Node) -> Sequence[Interval]:
-        require(node.attribute("reduction", "none") == "none", "it reduces")
-        return [hull([operand(node, index).uniform for index in indices])]
-
-    return rule
-
-
-def _filled(node: Node) -> Sequence[Interval | None]:
+def filled(node: Node) -> Sequence[Interval | None]:
+    """ConstantOfShape: its number, 0 by default."""
     format_of(node)
     value = node.tensor("value")
     return [ZERO if value is None else of_elements(value)]
 
 
-def _counted(node: Node) -> Sequence[Interval]:
+def counted(node: Node) -> Sequence[Interval]:
     """Range by steps above 0: from the start to the limit, each a sum of those before it."""
     start, limit, step = (operand(node, index).whole for index in range(3))
     require(start.finite and limit.finite and step.finite and step.lower > 0, "it is not bounded")
@@ -134,7 +117,7 @@ def _counted(node: Node) -> Sequence[Interval]:
     return [kind.rounded(np.asarray(start.lower), np.asarray(upper), error=error)]
 
 
-def _resized(node: Node) -> Sequence[Interval]:
+def resized(node: Node) -> Sequence[Interval]:
     """Means of elements; cubic ones have weights of both signs.
 
     Along each axis the magnitudes of cubic weights sum to at most 1 + |a| / 2: at a fraction t
@@ -162,26 +145,7 @@ _OF_WEIGHTS = 2.0**-10
 _LARGEST_FACTOR = 1e6
 
 
-LAYOUT: Mapping[str, IntervalRule] = {
-    **dict.fromkeys(MOVING, _moved),
-    "Compress": _selected,
-    "Concat": _joined,
-    "ConstantOfShape": _filled,
-    "Identity": lambda node: [operand(node, 0)],
-    "Pad": _padded,
-    "Range": _counted,
-    "Resize": _resized,
-    "ScatterElements": _with_others(0, 2),
-    "ScatterND": _with_others(0, 2),
-    "Slice": _sliced,
-    "Split": _taken,
-    "Transpose": _transposed,
-    "Trilu": lambda node: [hull([operand(node, 0).uniform, ZERO])],
-}
-"""The operators that move elements by name."""
-
-
-def _normalized_by_constants(node: Node) -> Sequence[Interval]:
+def normalized_by_constants(node: Node) -> Sequence[Interval]:
     """BatchNormalization of inference, which kernels compute as x * factor + shift.
 
     Both are formed before: factor = scale / Sqrt(variance + epsilon), shift = bias - mean * factor.
@@ -210,13 +174,13 @@ def _reshaped(x: Interval, shape: Sequence[int]) -> Interval:
     return Interval(x.lower.reshape(shape), x.upper.reshape(shape), x.nan)
 
 
-def _shares(node: Node) -> Sequence[Interval]:
+def shares(node: Node) -> Sequence[Interval]:
     """Softmax: from 0 to 1; with infinite operands NaN."""
     nan = operand(node, 0).infinite
     return [format_of(node).rounded(np.asarray(0.0), np.asarray(1.0), nan=nan).at_least(0)]
 
 
-def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
+def logarithms_of_shares(node: Node) -> Sequence[Interval]:
     """LogSoftmax: the difference to the largest, less the logarithm of a sum of exponentials."""
     x, rank, kind = operand(node, 0), len(node.shape(0)), format_of(node)
     if x.infinite:
@@ -228,34 +192,3 @@ def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
     ends = Interval.of(whole.lower, whole.lower), Interval.of(whole.upper, whole.upper)
     below = Interval.of(float(kind.difference(*ends).lower), 0)
     return [kind.difference(below, Interval.of(-share, math.log(count) + share))]
-
-
-LAYERS: Mapping[str, IntervalRule] = {
-    "BatchNormalization": _normalized_by_constants,
-    "GRU": gated_unit,
-    "LSTM": long_short_term_memory,
-    "LogSoftmax": _logarithms_of_shares,
-    "Softmax": _shares,
-}
-"""The layers by name."""
-
-
-INTERVAL_RULES: Mapping[str, IntervalRule] = {**FUNCTIONS, **LAYERS, **LAYOUT, **SUMS}
-"""The rules by standard operator."""
-
-
-def intervals_of(node: Node) -> Sequence[Interval | None]:
-    """The intervals of a node's float results; None for one of which nothing is known.
-
-    Raises:
-        Rejected: Nothing is known of any.
-    """
-    require(node.op_type in INTERVAL_RULES, f"the interval of a {node.op_type} has no rule")
-    require_verified(node)
-    kinds = [node.result_type(place) for place in range(node.results)]
-    require(any(kind in FLOATS for kind in kinds), "no result is a float")
-    found = INTERVAL_RULES[node.op_type](node)
-    return [
-        each if kind in FLOATS and each is not None and each.whole.says_something else None
-        for each, kind in zip(found, kinds, strict=False)
-    ]

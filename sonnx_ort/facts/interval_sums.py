@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arithmetic import Terms
-from .interval_functions import ZERO, IntervalRule
+from .interval_functions import ZERO
 from .intervals import element_count, float_attribute, format_of, hull, least_sum, operand
 from .node import Node, reduced_axes
 from .ranges import ANYTHING, Ends, Interval
@@ -117,11 +117,12 @@ def _repeated(x: Interval, count: Bounds) -> Terms:
     return Terms(lower, upper, magnitude, count.upper, x.nan, bool((x.lower >= 0).all()))
 
 
-def _matrix_product(node: Node) -> Sequence[Interval]:
+def matrix_product(node: Node) -> Sequence[Interval]:
+    """MatMul: sums of products."""
     return [format_of(node).total(_terms_of_matrices(node))]
 
 
-def _general_product(node: Node) -> Sequence[Interval]:
+def general_product(node: Node) -> Sequence[Interval]:
     """Alpha * A * B + beta * C, which is added to C block by block."""
     kind, terms = format_of(node), _terms_of_matrices(node)
     alpha, beta = (float_attribute(node, name, 1.0) for name in ("alpha", "beta"))
@@ -133,7 +134,8 @@ def _general_product(node: Node) -> Sequence[Interval]:
     return [kind.total(terms)]
 
 
-def _convolved(node: Node) -> Sequence[Interval]:
+def convolved(node: Node) -> Sequence[Interval]:
+    """Conv: sums of products per output channel, and a bias."""
     return [format_of(node).total(_with_bias(node, _terms_of_windows(node)))]
 
 
@@ -148,7 +150,7 @@ def _terms_of_windows(node: Node) -> Terms:
     return _per_output(parts, math.prod(weights.shape[1:]), x, rank)
 
 
-def _convolved_back(node: Node) -> Sequence[Interval]:
+def convolved_back(node: Node) -> Sequence[Interval]:
     """ConvTranspose: each output is a sum of some products, and of all of them at most.
 
     Kernels up to 1.26 leave memory unwritten where an output is larger than what is summed into.
@@ -217,7 +219,7 @@ def _with_bias(node: Node, terms: Terms) -> Terms:
     return terms.with_term(bias)
 
 
-def _sum(node: Node) -> Sequence[Interval]:
+def added(node: Node) -> Sequence[Interval]:
     """Add, Sum and Mean; a sum may be computed with the products of an operand, as one sum."""
     kind, count = format_of(node), node.operands
     operands = [operand(node, index) for index in range(count)]
@@ -299,7 +301,7 @@ _TERMS: Mapping[str, Callable[[Node], Terms]] = {
 """What the operators add that may be computed with a sum of their results."""
 
 
-def _averaged(node: Node) -> Sequence[Interval]:
+def averaged(node: Node) -> Sequence[Interval]:
     """AveragePool and GlobalAveragePool: means of the elements of windows, and of padding."""
     x, kernel = operand(node, 0).uniform, node.attribute("kernel_shape")
     if kernel:
@@ -351,7 +353,7 @@ def _mean(node: Node, x: Interval, count: int) -> Interval:
     return found.at_least(0) if (x.lower >= 0).all() else found
 
 
-def _spectrum(node: Node) -> Sequence[Interval]:
+def spectrum(node: Node) -> Sequence[Interval]:
     """STFT: sums of products of a frame with a window and with numbers from -1 to 1."""
     x, kind = operand(node, 0).uniform, format_of(node)
     require(not x.infinite, "an operand may be infinite")
@@ -379,7 +381,7 @@ _OF_TRANSFORMS = 8
 """How many times as much as sums are transforms of any length allowed to be away."""
 
 
-def _pooled(node: Node) -> Sequence[Interval | None]:
+def pooled(node: Node) -> Sequence[Interval | None]:
     """The largest elements of windows; a window in padding alone has the lowest number."""
     x, rank = operand(node, 0), len(node.shape(0))
     found = x.along(range(2, rank), rank)
@@ -390,7 +392,7 @@ def _pooled(node: Node) -> Sequence[Interval | None]:
     return [Interval(found.lower, upper, found.nan), None]
 
 
-def _total(node: Node) -> Sequence[Interval]:
+def reduced(node: Node) -> Sequence[Interval]:
     """ReduceSum, ReduceMean, ReduceL1, ReduceSumSquare and ReduceL2."""
     x, (axes, rank), kind = operand(node, 0), reduced_axes(node), format_of(node)
     if node.op_type in {"ReduceL1", "ReduceL2", "ReduceSumSquare"}:
@@ -422,32 +424,8 @@ def _without(node: Node, x: Interval, axes: Sequence[int]) -> Interval:
     return Interval(x.lower.squeeze(gone), x.upper.squeeze(gone), x.nan)
 
 
-def _extreme(node: Node) -> Sequence[Interval]:
+def extreme(node: Node) -> Sequence[Interval]:
     """ReduceMax and ReduceMin; of no elements they are the lowest and the largest number."""
     x, (axes, rank) = operand(node, 0), reduced_axes(node)
     element_count(node, 0, axes)
     return [_without(node, x.along(axes, rank), axes)]
-
-
-SUMS: Mapping[str, IntervalRule] = {
-    "Add": _sum,
-    "AveragePool": _averaged,
-    "Conv": _convolved,
-    "ConvTranspose": _convolved_back,
-    "Gemm": _general_product,
-    "GlobalAveragePool": _averaged,
-    "GlobalMaxPool": _pooled,
-    "MatMul": _matrix_product,
-    "MaxPool": _pooled,
-    "Mean": _sum,
-    "ReduceL1": _total,
-    "ReduceL2": _total,
-    "ReduceMax": _extreme,
-    "ReduceMean": _total,
-    "ReduceMin": _extreme,
-    "ReduceSum": _total,
-    "ReduceSumSquare": _total,
-    "STFT": _spectrum,
-    "Sum": _sum,
-}
-"""The operators that sum or compare many elements by name."""

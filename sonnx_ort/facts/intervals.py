@@ -27,10 +27,23 @@ import numpy.typing as npt
 
 from .arithmetic import FORMATS, MOST_ENDS, SLACK, Format
 from .bounds import LIMITS, MOST_CONSTANTS
-from .catalog import verified_rule
-from .node import FLOATS, Node, reduced_axes
+from .node import FLOATS, IntervalRule, Node, reduced_axes
 from .ranges import ANYTHING, Ends, Interval
 from .sizes import Bounds, Rejected, bounds_of_size, require
+
+
+def intervals_by(rule: IntervalRule, node: Node) -> Sequence[Interval | None]:
+    """The intervals of a node's float results; None for one of which nothing is known.
+
+    Raises:
+        Rejected: Nothing is known of any.
+    """
+    kinds = [node.result_type(place) for place in range(node.results)]
+    require(any(kind in FLOATS for kind in kinds), "no result is a float")
+    return [
+        each if kind in FLOATS and each is not None and each.whole.says_something else None
+        for each, kind in zip(rule(node), kinds, strict=False)
+    ]
 
 
 def operand(node: Node, index: int) -> Interval:
@@ -289,4 +302,4 @@ def _is_square(square: Node, node: Node, index: int) -> bool:
 
 def _verified(node: Node | None) -> Node | None:
     """A node whose rules are verified for its version and its attributes."""
-    return None if node is None or verified_rule(node) is None else node
+    return node if node is not None and node.is_verified else None

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from .node import ANY, EVERY, FLAG, POSITIVE, Node, ShapeRule, Shapes
+from .node import Node, Shapes
 from .sizes import (
     END_OF_ALL,
     Bounds,
@@ -14,8 +14,6 @@ from .sizes import (
     bounds_of_size,
     equal_parts,
     from_the_front,
-    is_at_most,
-    is_positive,
     is_within,
     larger,
     quotient,
@@ -25,14 +23,16 @@ from .sizes import (
 )
 
 
-def _transposed(node: Node) -> Shapes:
+def transposed(node: Node) -> Shapes:
+    """Transpose: the sizes in another order."""
     shape = node.shape(0)
     order = node.attribute("perm") or range(len(shape))[::-1]
     require(sorted(order) == list(range(len(shape))), "perm is no order of the axes")
     return (tuple(shape[axis] for axis in order),)
 
 
-def _concatenated(node: Node) -> Shapes:
+def concatenated(node: Node) -> Shapes:
+    """Concat: the sizes of one axis are added."""
     shapes = node.operand_shapes()
     rank = len(shapes[0])
     axis = from_the_front(node.attribute("axis"), rank)
@@ -47,76 +47,16 @@ def _concatenated(node: Node) -> Shapes:
     return (tuple(sizes),)
 
 
-def require_written(node: Node) -> None:
-    """Reject a Concat of which elements of the result may be memory that nothing was written to.
-
-    ONNX Runtime takes an operand that is empty whatever its other sizes are, and counts its size
-    on the joined axis. Symbols that several axes share may differ in value.
-
-    Raises:
-        Rejected: An operand may be empty and of other sizes, or a shape is not known.
-    """
-    if node.operands == 1:
-        return
-    shapes = node.operand_shapes()
-    rank = len(shapes[0])
-    axis = from_the_front(node.attribute("axis"), rank)
-    require(all(len(shape) == rank for shape in shapes), "ranks differ")
-    written = all(shape[axis] == 0 or all(map(is_positive, shape)) for shape in shapes)
-    written = written or all(
-        all(_is_certainly(first, size, node.shared) for size in others)
-        for index, (first, *others) in enumerate(zip(*shapes, strict=True))
-        if index != axis
-    )
-    require(written, "an operand may be empty and of other sizes")
-
-
-def require_filled(node: Node) -> None:
-    """Reject a Pad of which elements of the result may be memory that nothing was written to.
-
-    The kernels of 1.23 leave such elements where one axis is cut and another is padded, and where
-    more is reflected than an axis has.
-
-    Raises:
-        Rejected: That may be so, or the pads are not known.
-    """
-    mode = node.attribute("mode", "constant")
-    require(mode in _PADDING, f"the mode is {mode}")
-    bounds = node.known_bounds(1)
-    if mode != "reflect" and bounds is not None and bounds.lower >= 0:
-        return
-    pads = _given_pads(node)
-    added = all(pad is not None and is_at_most(0, pad) for pad in pads)
-    require(added, "a pad may be negative")
-    if mode == "reflect":
-        shape = node.shape(0)
-        axes, pads = _pads(node, len(shape))
-        sizes = [shape[from_the_front(axis, len(shape))] for axis in axes] * 2
-        within = all(
-            pad is not None and is_at_most(pad + 1, size)
-            for pad, size in zip(pads, sizes, strict=True)
-        )
-        require(within, "more may be reflected than an axis has")
-
-
-_PADDING = frozenset(["constant", "edge", "reflect"])
-"""The modes of a Pad of which it is known what kernels write."""
-
-
-def _is_certainly(size: Size, other: Size, shared: frozenset[str]) -> bool:
-    """Whether two sizes are one number in every run."""
-    certain = not isinstance(size, Symbolic) or shared.isdisjoint(size.names)
-    return size == other and certain
-
-
-def _flattened(node: Node) -> Shapes:
+def flattened(node: Node) -> Shapes:
+    """Flatten: the sizes before an axis are multiplied, and those from it on."""
     shape = node.shape(0)
     axis = node.attribute("axis", 1)
     require(-len(shape) <= axis <= len(shape), f"there is no axis {axis}")
     return ((math.prod(shape[:axis]), math.prod(shape[axis:])),)
 
 
-def _squeezed(node: Node) -> Shapes:
+def squeezed(node: Node) -> Shapes:
+    """Squeeze: without the axes that are named, or without those of size 1."""
     shape = node.shape(0)
     axes = axes_of(node)
     if not axes:
@@ -127,7 +67,8 @@ def _squeezed(node: Node) -> Shapes:
     return (tuple(size for axis, size in enumerate(shape) if axis not in dropped),)
 
 
-def _unsqueezed(node: Node) -> Shapes:
+def unsqueezed(node: Node) -> Shapes:
+    """Unsqueeze: with axes of size 1."""
     shape = node.shape(0)
     axes = axes_of(node)
     if axes is None:
@@ -147,7 +88,8 @@ def axes_of(node: Node) -> Sequence[int] | None:
     return axes
 
 
-def _sliced(node: Node) -> Shapes:
+def sliced(node: Node) -> Shapes:
+    """Slice: on each axis as many elements as are selected."""
     shape = node.shape(0)
     try:
         starts, ends, axes, steps = slices_of(node, len(shape))
@@ -218,7 +160,8 @@ def _place(size: Size, given: Size) -> Size | None:
     return larger(given + size, 0) if known.upper < 0 else None
 
 
-def _split(node: Node) -> Shapes:
+def split(node: Node) -> Shapes:
+    """Split: the sizes of the parts on one axis."""
     shape = node.shape(0)
     axis = node.axis(0, len(shape))
     parts = _parts(node, shape[axis])
@@ -248,13 +191,20 @@ _UNEQUAL_PARTS = 18
 """The first version of Split in which the last part may be smaller."""
 
 
-def _gathered(node: Node) -> Shapes:
+def gathered(node: Node) -> Shapes:
+    """Gather: the shape of the indices in the place of one axis."""
     shape, indices = node.shape(0), node.shape(1)
     axis = node.axis(0, len(shape))
     return ((*shape[:axis], *indices, *shape[axis + 1 :]),)
 
 
-def _gathered_tuples(node: Node) -> Shapes:
+def like_second(node: Node) -> Shapes:
+    """GatherElements: the result has the shape of the second operand."""
+    return (node.shape(1),)
+
+
+def gathered_tuples(node: Node) -> Shapes:
+    """GatherND: the shape of the indices, whose last axis names axes of the operand."""
     shape, indices = node.shape(0), node.shape(1)
     batch = node.attribute("batch_dims", 0)
     match indices:
@@ -263,7 +213,8 @@ def _gathered_tuples(node: Node) -> Shapes:
     raise Rejected("a size that it reads is open")
 
 
-def _depth_to_space(node: Node) -> Shapes:
+def depth_to_space(node: Node) -> Shapes:
+    """DepthToSpace: blocks of channels become blocks of an image."""
     match node.shape(0):
         case (batch, int() as depth, height, width):
             block = node.attribute("blocksize")
@@ -271,7 +222,8 @@ def _depth_to_space(node: Node) -> Shapes:
     raise Rejected("a size that it reads is open")
 
 
-def _space_to_depth(node: Node) -> Shapes:
+def space_to_depth(node: Node) -> Shapes:
+    """SpaceToDepth: blocks of an image become channels."""
     match node.shape(0):
         case (batch, depth, height, width) if None not in map(bounds_of_size, (height, width)):
             block = node.attribute("blocksize")
@@ -280,10 +232,11 @@ def _space_to_depth(node: Node) -> Shapes:
     raise Rejected("a size that it reads is open")
 
 
-def _padded(node: Node) -> Shapes:
+def padded(node: Node) -> Shapes:
+    """Pad: to each size its pads are added."""
     shape = node.shape(0)
     try:
-        axes, pads = _pads(node, len(shape))
+        axes, pads = pads_of(node, len(shape))
     except Rejected:
         return ((None,) * len(shape),)
     sizes: list[Size | None] = list(shape)
@@ -295,14 +248,19 @@ def _padded(node: Node) -> Shapes:
     return (tuple(sizes),)
 
 
-def _given_pads(node: Node) -> PartialSizes:
+def given_pads(node: Node) -> PartialSizes:
     """The pads, an attribute before version 11."""
     pads: PartialSizes = node.attribute("pads", ())
     return pads if node.version < 11 else node.every_element(1)
 
 
-def _pads(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
-    pads = _given_pads(node)
+def pads_of(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
+    """The axes that are padded, and the pads of their beginnings and ends.
+
+    Raises:
+        Rejected: They are not known, or do not fit.
+    """
+    pads = given_pads(node)
     require(is_within(pads), "a number is beyond int32")
     axes: Sequence[int] = node.integers(3) if node.given(3) else range(rank)
     distinct = {from_the_front(axis, rank) for axis in axes}
@@ -311,7 +269,8 @@ def _pads(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
     return axes, pads
 
 
-def _best(node: Node) -> Shapes:
+def best(node: Node) -> Shapes:
+    """TopK: on one axis as many elements as are asked for."""
     shape = node.shape(0)
     axis = node.axis(-1, len(shape))
     try:
@@ -323,34 +282,3 @@ def _best(node: Node) -> Shapes:
         count = None
     found = (*shape[:axis], count, *shape[axis + 1 :])
     return (found, found)
-
-
-_AXES = {"axes": ANY}
-_BLOCK = {"blocksize": POSITIVE}
-
-LAYOUT = {
-    "Concat": ShapeRule((4, 13), _concatenated, {"axis": ANY}),
-    "DepthToSpace": ShapeRule(
-        (1, 13), _depth_to_space, {**_BLOCK, "mode": ("DCR", "CRD")}, moves=True
-    ),
-    "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}, moves=True),
-    "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}, moves=True),
-    "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}, moves=True),
-    # It does not move: kernels up to 1.25 read beyond an empty axis where an index is 0.
-    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
-    "Pad": ShapeRule(
-        (2, 25),
-        _padded,
-        {"mode": ("constant", "reflect", "edge", "wrap"), "pads": ANY, "value": ANY},
-    ),
-    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": EVERY, "ends": EVERY}, moves=True),
-    "SpaceToDepth": ShapeRule((1, 13), _space_to_depth, _BLOCK, moves=True),
-    "Split": ShapeRule(
-        (2, 18), _split, {"axis": ANY, "split": ANY, "num_outputs": POSITIVE}, moves=True
-    ),
-    "Squeeze": ShapeRule((1, 25), _squeezed, _AXES, moves=True),
-    "TopK": ShapeRule((1, 24), _best, {"axis": ANY, "k": ANY, "largest": FLAG, "sorted": FLAG}),
-    "Transpose": ShapeRule((1, 25), _transposed, {"perm": ANY}, moves=True),
-    "Unsqueeze": ShapeRule((1, 25), _unsqueezed, _AXES, moves=True),
-}
-"""The layout operators by name."""

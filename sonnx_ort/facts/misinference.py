@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from .catalog import ELEMENTWISE, SHAPE_RULES, like_first, verified_rule
+from .catalog import SHAPE_RULES, verified_rule
 from .iterations import iteration_of
 from .node import Node, Value
-from .reductions import REDUCTIONS
+from .operators import ELEMENTWISE, REDUCTIONS, like_first
 from .schemas import operator_schema
 from .sizes import PartialSizes, Sizes
 

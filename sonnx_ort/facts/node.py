@@ -1,8 +1,8 @@
-"""What a rule may read of a node, and the rules of shapes and elements."""
+"""What a rule may read of a node, and what rules an operator can have."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -86,6 +86,11 @@ class Node(ABC):
     def results(self) -> int:
         """How many results it has, with those that are omitted."""
         return len(self.outputs)
+
+    @property
+    @abstractmethod
+    def is_verified(self) -> bool:
+        """Whether rules are verified for its operator, its version and its attributes."""
 
     @property
     @abstractmethod
@@ -323,22 +328,65 @@ Shapes = Sequence[PartialSizes | None]
 """The shape of each result; None for an open size, and for a result of which nothing is known."""
 
 
+ElementsRule = Callable[[Node], PartialSizes]
+"""Gives the elements of the first result, a vector or scalar of sizes; None for open ones."""
+
+BoundsRule = Callable[[Node], Sequence[Bounds | None]]
+"""Gives an interval of integers for each result, or None for one of which nothing is known."""
+
+IntervalRule = Callable[[Node], Sequence[Interval | None]]
+"""Gives an interval for each float result, or None for one of which nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
-class ShapeRule:
-    """The shapes of an operator's results in every run that continues.
+class Moved:
+    """Whose elements the results of a node have; they have no others, but 0 for -0.
+
+    Attributes:
+        operands: The operands.
+        zero: Whether 0 may be among the elements, without a sign.
+        results: How many of the results have these elements; None for all.
+    """
+
+    operands: Sequence[int]
+    zero: bool = False
+    results: int | None = None
+
+
+Moves = Callable[[Node], Moved]
+"""Tells whose elements results have. Raises `Rejected` where they may have others."""
+
+
+def of_open_rank(node: Node) -> Shapes:
+    """Reject every node: the operator has no rule of shapes, for the rank of results is open."""
+    raise Rejected(f"a {node.op_type} has no rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is known of an operator's results, in every run that continues.
+
+    Each rule raises `Rejected` for a node of which it knows nothing.
 
     Attributes:
         since: The first and the last verified version of the operator.
-        shapes: Gives the shapes of a node's results. Raises `Rejected` if nothing is known.
+        shapes: Gives the shapes of a node's results.
         attributes: The verified values of each attribute. For other values or attributes nothing is
             known: inference treats a flag of 2 as set, and kernels as unset.
-        moves: Whether each element of each result is an element of the first operand.
+        moves: Tells whose elements the results have, if the operator makes no others.
+        elements: Gives the elements of the first result, if it is a vector or scalar of sizes.
+        bounds: Gives intervals of integers. By default they follow from `moves`.
+        interval: Gives intervals of floats. By default they follow from `moves`.
     """
 
     since: tuple[int, int]
-    shapes: Callable[[Node], Shapes]
+    shapes: Callable[[Node], Shapes] = of_open_rank
     attributes: Mapping[str, Container[object]] = field(default_factory=dict)
-    moves: bool = False
+    _: KW_ONLY
+    moves: Moves | None = None
+    elements: ElementsRule | None = None
+    bounds: BoundsRule | None = None
+    interval: IntervalRule | None = None
 
     def require_verified(self, node: Node) -> None:
         """Reject a node whose version or attributes are not among the verified ones.

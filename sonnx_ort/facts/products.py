@@ -1,9 +1,9 @@
 """The shapes of products, convolutions, pooling and recurrent layers."""
 
 import operator
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 
-from .node import ANY, FLAG, NOT_NEGATIVE, POSITIVE, Node, ShapeRule, Shapes
+from .node import Node, Shapes
 from .sizes import (
     PartialSizes,
     Size,
@@ -22,8 +22,14 @@ _OF_SEQUENCES = 3
 """The rank of X of a recurrent layer: steps, batch and inputs."""
 
 
-def _matrix_product(node: Node) -> Shapes:
+def matrix_product(node: Node) -> Shapes:
+    """MatMul: rows, columns, and the common batch."""
     return (_product(node.shape(0), node.shape(1)),)
+
+
+def quantized_matrix_product(node: Node) -> Shapes:
+    """QLinearMatMul: each matrix is followed by its scale and its zero point."""
+    return (_product(node.shape(0), node.shape(3)),)
 
 
 def _product(a: Sizes, b: Sizes) -> PartialSizes:
@@ -41,7 +47,8 @@ def _product(a: Sizes, b: Sizes) -> PartialSizes:
     return (*batch, *rows, *columns)
 
 
-def _general_product(node: Node) -> Shapes:
+def general_product(node: Node) -> Shapes:
+    """Gemm: rows and columns."""
     a, b = node.shape(0), node.shape(1)
     require(len(a) == len(b) == _MATRIX, "an operand is no matrix")
     rows = a[1 if node.attribute("transA") else 0]
@@ -49,7 +56,7 @@ def _general_product(node: Node) -> Shapes:
     return ((rows, columns),)
 
 
-def _summed(node: Node) -> Shapes:
+def summed(node: Node) -> Shapes:
     """By the letters of an Einsum; a size of 1 is broadcast."""
     text = node.attribute("equation").replace(" ", "")
     operands, arrow, result = text.partition("->")
@@ -66,12 +73,14 @@ def _summed(node: Node) -> Shapes:
     return (tuple(first if all(s == first for s in rest) else None for first, *rest in found),)
 
 
-def _convolved(node: Node) -> Shapes:
+def convolved(node: Node) -> Shapes:
+    """Conv: batch, filters, and windows."""
     (batch, _, *spatial), (filters, _, *kernel) = _image_and_filters(node)
     return ((batch, filters, *_windows(node, spatial, kernel)),)
 
 
-def _convolved_back(node: Node) -> Shapes:
+def convolved_back(node: Node) -> Shapes:
+    """ConvTranspose: batch, filters, and what windows spread to."""
     (batch, _, *spatial), (_, per_group, *kernel) = _image_and_filters(node)
     filters = per_group * node.attribute("group", 1)
     return ((batch, filters, *_spread(node, spatial, kernel)),)
@@ -83,14 +92,16 @@ def _image_and_filters(node: Node) -> tuple[Sizes, Sizes]:
     return image, filters
 
 
-def _pooled(node: Node) -> Shapes:
+def pooled(node: Node) -> Shapes:
+    """AveragePool, LpPool and MaxPool: windows."""
     shape = node.shape(0)
     require(len(shape) > _MATRIX, "there is no spatial axis")
     pooled = (*shape[:_MATRIX], *_windows(node, shape[_MATRIX:], ()))
     return (pooled,) * node.results
 
 
-def _pooled_to_one(node: Node) -> Shapes:
+def pooled_to_one(node: Node) -> Shapes:
+    """Global pooling: one window."""
     shape = node.shape(0)
     require(len(shape) > _MATRIX, "there is no spatial axis")
     return ((*shape[:_MATRIX], *(1 for _ in shape[_MATRIX:])),)
@@ -167,7 +178,8 @@ def _spread(node: Node, spatial: Sequence[Size], filters: Sequence[Size]) -> Seq
     ]
 
 
-def _recurrent(node: Node) -> Shapes:
+def recurrent(node: Node) -> Shapes:
+    """GRU, LSTM and RNN: all states, and the last ones."""
     shape = node.shape(0)
     hidden = node.attribute("hidden_size")
     known = len(shape) == _OF_SEQUENCES and not node.attribute("layout")
@@ -176,49 +188,3 @@ def _recurrent(node: Node) -> Shapes:
     directions = 2 if node.attribute("direction") == "bidirectional" else 1
     state = (directions, batch, hidden)
     return ((steps, directions, batch, hidden), state, state)
-
-
-_WINDOW: Mapping[str, Container[object]] = {
-    "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
-    "dilations": POSITIVE,
-    "kernel_shape": POSITIVE,
-    "pads": NOT_NEGATIVE,
-    "strides": POSITIVE,
-}
-_POOLING: Mapping[str, Container[object]] = {**_WINDOW, "ceil_mode": FLAG}
-_RECURRENT: Mapping[str, Container[object]] = {
-    "activation_alpha": ANY,
-    "activation_beta": ANY,
-    "activations": ANY,
-    "clip": ANY,
-    "direction": ("forward", "reverse", "bidirectional"),
-    "hidden_size": POSITIVE,
-    "layout": FLAG,
-}
-
-PRODUCTS = {
-    "AveragePool": ShapeRule((7, 22), _pooled, {**_POOLING, "count_include_pad": FLAG}),
-    "Conv": ShapeRule((1, 22), _convolved, {**_WINDOW, "group": POSITIVE}),
-    "ConvInteger": ShapeRule((10, 10), _convolved, {**_WINDOW, "group": POSITIVE}),
-    "ConvTranspose": ShapeRule(
-        (1, 22),
-        _convolved_back,
-        {**_WINDOW, "group": POSITIVE, "output_padding": NOT_NEGATIVE, "output_shape": ANY},
-    ),
-    "Einsum": ShapeRule((12, 12), _summed, {"equation": ANY}),
-    "GRU": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "linear_before_reset": FLAG}),
-    "Gemm": ShapeRule(
-        (7, 13), _general_product, {"alpha": ANY, "beta": ANY, "transA": FLAG, "transB": FLAG}
-    ),
-    "GlobalAveragePool": ShapeRule((1, 22), _pooled_to_one),
-    "GlobalLpPool": ShapeRule((2, 2), _pooled_to_one, {"p": ANY}),
-    "GlobalMaxPool": ShapeRule((1, 22), _pooled_to_one),
-    "LSTM": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "input_forget": FLAG}),
-    "LpPool": ShapeRule((2, 22), _pooled, {**_POOLING, "p": ANY}),
-    "MatMul": ShapeRule((1, 13), _matrix_product),
-    "MatMulInteger": ShapeRule((10, 10), _matrix_product),
-    "MaxPool": ShapeRule((1, 22), _pooled, {**_POOLING, "storage_order": FLAG}),
-    "QLinearMatMul": ShapeRule((10, 21), lambda node: (_product(node.shape(0), node.shape(3)),)),
-    "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
-}
-"""The products, convolutions, pooling and recurrent layers by name."""

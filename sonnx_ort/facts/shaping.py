@@ -7,7 +7,7 @@ from itertools import starmap
 
 import numpy as np
 
-from .node import ANY, FLAG, Node, ShapeRule, Shapes
+from .node import Node, Shapes
 from .sizes import (
     Bounds,
     PartialSizes,
@@ -27,7 +27,8 @@ HELD_BY_FLOATS = Bounds(-_EXACT_IN_FLOAT // 2, _EXACT_IN_FLOAT // 2)
 """The integers that float has, with the distance between any two of them."""
 
 
-def _shape_of(node: Node) -> Shapes:
+def shape_of(node: Node) -> Shapes:
+    """Shape: as many sizes as are asked for."""
     shape = node.known_shape(0)
     return ((None if shape is None else len(shape[asked_for(node)]),),)
 
@@ -37,11 +38,27 @@ def asked_for(node: Node) -> slice:
     return slice(node.attribute("start"), node.attribute("end"))
 
 
-def _constant(node: Node) -> Shapes:
+def constant(node: Node) -> Shapes:
+    """Constant: the shape of its tensor."""
     held = node.held_shape()
     if held is None:
         raise Rejected("its tensor is not known")
     return (held,)
+
+
+def filled(node: Node) -> Shapes:
+    """ConstantOfShape: what its operand holds."""
+    return (_sizes(node.elements(0)),)
+
+
+def positions(node: Node) -> Shapes:
+    """NonZero: a position for each axis; of a scalar ONNX Runtime gives one, as of a vector."""
+    return ((len(node.shape(0)) or None, None),)
+
+
+def count(_: Node) -> Shapes:
+    """Size: a scalar."""
+    return ((),)
 
 
 def _sizes(elements: PartialSizes) -> PartialSizes:
@@ -50,7 +67,8 @@ def _sizes(elements: PartialSizes) -> PartialSizes:
     return elements
 
 
-def _expanded(node: Node) -> Shapes:
+def expanded(node: Node) -> Shapes:
+    """Expand: the common shape of the operand and of what is asked for."""
     shape, target = node.shape(0), _sizes(node.elements(1))
     rank = max(len(shape), len(target))
     own = (1,) * (rank - len(shape)) + shape
@@ -68,7 +86,8 @@ def _expanded_size(size: Size, wanted: Size | None) -> Size | None:
     return wanted if size == 1 or isinstance(wanted, int) else None
 
 
-def _tiled(node: Node) -> Shapes:
+def tiled(node: Node) -> Shapes:
+    """Tile: each size times its repeats."""
     shape, repeats = node.shape(0), node.elements(1)
     counts = [times for times in repeats if isinstance(times, int)]
     fits = len(repeats) == len(shape) and is_within(counts) and min(counts, default=0) >= 0
@@ -81,7 +100,8 @@ def _tiled(node: Node) -> Shapes:
     )
 
 
-def _reshaped(node: Node) -> Shapes:
+def reshaped(node: Node) -> Shapes:
+    """Reshape: what is asked for, with what remains for a -1."""
     target = node.elements(1)
     shape = node.known_shape(0)
     zero_copies = not node.attribute("allowzero")
@@ -136,7 +156,8 @@ def _remaining(
     return quotient(product, divisor) if divides else None
 
 
-def _range(node: Node) -> Shapes:
+def ranged(node: Node) -> Shapes:
+    """Range: as many numbers as there are steps."""
     try:
         start, limit, step = (_whole_number(node, index) for index in range(3))
     except (Rejected, ValueError):
@@ -167,11 +188,12 @@ def _counted(start: Size | None, limit: Size | None, step: Size | None) -> Size 
     return quotient(limit + (step - 1 - start), step)
 
 
-def _like_first_rank(node: Node) -> Shapes:
+def like_first_rank(node: Node) -> Shapes:
+    """As many axes as the first operand."""
     return ((None,) * len(node.shape(0)),)
 
 
-def _resized(node: Node) -> Shapes:
+def resized(node: Node) -> Shapes:
     """The requested sizes, or each size times its scale, rounded as in the kernel."""
     shape = node.shape(0)
     asked: PartialSizes = (None,) * len(shape)
@@ -211,13 +233,14 @@ _LARGEST_SCALE = 2**20
 _HALF = 0.5
 
 
-def _one_hot(node: Node) -> Shapes:
+def one_hot(node: Node) -> Shapes:
+    """OneHot: one axis more."""
     shape = node.shape(0)
     axis = from_the_front(node.attribute("axis", -1), len(shape) + 1)
     return ((*shape[:axis], None, *shape[axis:]),)
 
 
-def _spectrum(node: Node) -> Shapes:
+def spectrum(node: Node) -> Shapes:
     """STFT: batch, frames, frequencies and the two parts of a number."""
     open_shape: PartialSizes = (None, None, None, 2)
     try:
@@ -238,41 +261,3 @@ def _spectrum(node: Node) -> Shapes:
 
 _EXACT_QUOTIENTS = 1 << 22
 """Integers below this one have quotients in float that are rounded to no larger integer."""
-
-
-_RESIZING = {
-    "antialias": FLAG,
-    "axes": ANY,
-    "coordinate_transformation_mode": ANY,
-    "cubic_coeff_a": ANY,
-    "exclude_outside": FLAG,
-    "extrapolation_value": ANY,
-    "keep_aspect_ratio_policy": ANY,
-    "mode": ANY,
-    "nearest_mode": ANY,
-}
-
-SHAPING = {
-    "Constant": ShapeRule(
-        (1, 25),
-        _constant,
-        dict.fromkeys(
-            ("value", "value_int", "value_ints", "value_float", "value_floats", "value_string"), ANY
-        ),
-    ),
-    "ConstantOfShape": ShapeRule((9, 25), lambda node: (_sizes(node.elements(0)),), {"value": ANY}),
-    "DFT": ShapeRule((17, 20), _like_first_rank, {"axis": ANY, "inverse": FLAG, "onesided": FLAG}),
-    "Expand": ShapeRule((8, 13), _expanded, moves=True),
-    # For a scalar, ONNX Runtime returns one row, as for a vector.
-    "NonZero": ShapeRule((9, 13), lambda node: ((len(node.shape(0)) or None, None),)),
-    "OneHot": ShapeRule((9, 11), _one_hot, {"axis": ANY}),
-    "Range": ShapeRule((11, 11), _range),
-    "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}, moves=True),
-    "Resize": ShapeRule((10, 19), _resized, _RESIZING),
-    "STFT": ShapeRule((17, 17), _spectrum, {"onesided": FLAG}),
-    "Shape": ShapeRule((1, 25), _shape_of, {"start": ANY, "end": ANY}),
-    "Size": ShapeRule((1, 25), lambda _: ((),)),
-    "Tile": ShapeRule((6, 13), _tiled, moves=True),
-    "Upsample": ShapeRule((7, 9), _like_first_rank, {"mode": ANY, "scales": ANY}),
-}
-"""The operators of this file by name."""

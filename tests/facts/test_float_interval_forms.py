@@ -10,7 +10,8 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
-from sonnx_ort.facts.interval_layout import INTERVAL_RULES, intervals_of
+from sonnx_ort.facts.catalog import INTERVAL_RULES, interval_rule
+from sonnx_ort.facts.intervals import intervals_by
 from sonnx_ort.facts.ranges import ANYTHING, Interval
 from sonnx_ort.facts.sizes import Rejected
 from support.float_intervals import assert_is, interval_of
@@ -265,10 +266,11 @@ def test_result_of_which_nothing_is_known_and_one_that_is_no_float_have_no_inter
     kinds = {x: "float", node.outputs[0]: "float"}
     for interval, says_something in ((ANYTHING, False), (Interval.of(1, 4), True)):
         known = GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: interval}))
-        (found,) = intervals_of(known)
+        (found,) = intervals_by(interval_rule(known), known)
         assert (found is not None) is says_something
     kinds[node.outputs[0]] = "int64"
+    known = GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: ANYTHING}))
     with pytest.raises(Rejected, match=r"^no result is a float$"):
-        intervals_of(GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: ANYTHING})))
+        intervals_by(interval_rule(known), known)
     with pytest.raises(Rejected, match=r"^the interval of a Det has no rule$"):
-        intervals_of(GraphNode(ir.node("Det", [x]), 13))
+        interval_rule(GraphNode(ir.node("Det", [x]), 13))

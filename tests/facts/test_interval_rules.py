@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
-from sonnx_ort.facts.bounds import BOUNDS_RULES, bounds_rule
+from sonnx_ort.facts.catalog import BOUNDS_RULES, bounds_rule
 from sonnx_ort.facts.sizes import Bounds, Rejected, Sizes, Symbolic
 
 BIT = Bounds(0, 1)

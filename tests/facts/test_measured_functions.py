@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
 from sonnx_ort.facts.accuracy import accuracy_of, measured_functions
-from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.catalog import INTERVAL_RULES
 from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.facts.sizes import Rejected
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
-from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.catalog import INTERVAL_RULES
 from sonnx_ort.facts.ranges import ANYTHING, Interval
 from sonnx_ort.facts.sizes import Bounds, Rejected, Size, Symbolic
 

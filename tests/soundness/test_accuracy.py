@@ -20,7 +20,7 @@ from measure_accuracy import RECORD
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
 from sonnx_ort.facts.accuracy import Accuracy, accuracy_of, measured_functions
-from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.catalog import INTERVAL_RULES
 from sonnx_ort.facts.ranges import Interval
 
 RECORDED = [measured["sweeps"] for measured in json.loads(RECORD.read_text("utf-8")).values()]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.facts.bounds import BOUNDS_RULES
+from sonnx_ort.facts.catalog import BOUNDS_RULES
 from sonnx_ort.facts.sizes import Bounds
 from sonnx_ort.profile.contract import NO_CONTRACT
 from support.changes import INSTALLED

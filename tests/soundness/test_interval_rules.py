@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.facts.interval_layout import INTERVAL_RULES
+from sonnx_ort.facts.catalog import INTERVAL_RULES
 from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.profile.contract import Contract, ValueContract
 from support.soundness.arrays import Array
@@ -131,9 +131,6 @@ def _case(rng: random.Random, operator: str) -> NodeCase:
         start, step = rng.uniform(-9, 9), rng.choice([0.1, 0.5, 1.0, 3.0])
         ends = [np.array(n, np.float32) for n in (start, start + rng.uniform(-2, 30), step)]
         return NodeCase(operator, 11, ends)
-    if operator == "Compress":
-        chosen = np.array([rng.random() < 0.6 for _ in range(3)])
-        return NodeCase(operator, rng.choice([9, 11]), [np.ones(3), chosen], {"axis": 0})
     return random_case(rng, operator)
 
 

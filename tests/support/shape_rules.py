@@ -10,8 +10,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held
-from sonnx_ort.facts.catalog import SHAPE_RULES
-from sonnx_ort.facts.elements import ELEMENT_RULES, HOLDING_SIZES
+from sonnx_ort.facts.catalog import ELEMENT_RULES, SHAPE_RULES
+from sonnx_ort.facts.elements import HOLDING_SIZES
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
 
 Declared = tuple[int | str, ...]

@@ -12,12 +12,11 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.values.declarations import constant_tensor
-from sonnx_ort.facts.catalog import ELEMENTWISE, operator_version, verified_rule
+from sonnx_ort.facts.catalog import operator_version, verified_rule
 from sonnx_ort.facts.iterations import Iteration, loop_of
-from sonnx_ort.facts.node import MAX_ELEMENTS, REFERENCE, Graph, Node, ShapeRule
-from sonnx_ort.facts.products import PRODUCTS
+from sonnx_ort.facts.node import MAX_ELEMENTS, REFERENCE, Graph, Node, Rules
+from sonnx_ort.facts.operators import ELEMENTWISE, PRODUCTS, REDUCTIONS
 from sonnx_ort.facts.ranges import Interval
-from sonnx_ort.facts.reductions import REDUCTIONS
 from sonnx_ort.facts.sizes import Bounds, PartialSizes, Sizes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -111,6 +110,11 @@ class GraphNode(Node):
         return [graph_of(body, self.opset, self.facts) for body in bodies]
 
     @property
+    def is_verified(self) -> bool:
+        """Whether rules are verified for its operator, its version and its attributes."""
+        return verified_rule(self) is not None
+
+    @property
     def shared(self) -> frozenset[str]:
         """Symbols that several axes of inputs share, which ONNX Runtime does not check."""
         return self.facts.shared
@@ -202,7 +206,7 @@ def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
         yield from (value for _, value in loop.collected if not value.is_initializer())
 
 
-def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:
+def rule_for(node: ir.Node, opset: int) -> Rules | None:
     """The verified rule for the shapes of a node's results; None if there is none.
 
     Args:

@@ -21,8 +21,8 @@ import onnx_ir as ir
 from sonnx_ort.analysis.values.declarations import constant_tensor
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held, rule_for
 from sonnx_ort.facts.bounds import MOST_CONSTANTS
-from sonnx_ort.facts.catalog import MOVING
-from sonnx_ort.facts.layout import require_filled, require_written
+from sonnx_ort.facts.node import Moves
+from sonnx_ort.facts.operators import RULES
 from sonnx_ort.facts.sizes import Rejected, Sizes
 from sonnx_ort.profile.element_type import ElementType, Family
 
@@ -82,14 +82,16 @@ class NegativeZeros:
             self._known[value] = self._found(value, depth)
         return self._known[value]
 
-    def writes_all(self, node: ir.Node) -> bool:
-        """Whether a Concat or a Pad certainly writes all elements of its result."""
-        require = require_filled if node.op_type == "Pad" else require_written
+    def of_moved(self, moves: Moves, node: ir.Node, value: ir.Value, depth: int) -> float:
+        """The gap of a result that has elements of operands alone."""
         try:
-            require(GraphNode(node, self._version, self._held))
+            moved = moves(GraphNode(node, self._version, self._held))
         except Rejected:
-            return False
-        return True
+            return _UNKNOWN
+        operands = [node.inputs[position] for position in moved.operands]
+        gaps = [_UNKNOWN if each is None else self.of(each, depth) for each in operands]
+        others = node.outputs[moved.results :] if moved.results else ()
+        return _UNKNOWN if value in others else min(gaps)
 
     def _found(self, value: ir.Value, depth: int) -> float:
         limits = _TYPES.get(self._element_type(value) or "")
@@ -101,7 +103,9 @@ class NegativeZeros:
         node = value.producer()
         if node is None or depth >= _DEEPEST or rule_for(node, self._version) is None:
             return _UNKNOWN
-        rule = GAP_RULES.get(node.op_type)
+        rule, moves = GAP_RULES.get(node.op_type), RULES[node.op_type].moves
+        if rule is None and moves is not None:
+            return self.of_moved(moves, node, value, depth + 1)
         seen = _Seen(node, self, self._element_type, depth + 1, limits)
         return _UNKNOWN if rule is None else rule(seen)
 
@@ -159,14 +163,6 @@ def _positive_of_all(seen: _Seen) -> float:
     return _UNKNOWN if seen.node.attributes.get_int("noop_with_empty_axes", 0) else _POSITIVE
 
 
-def _padded(seen: _Seen) -> float:
-    """The elements of the operand, and the one that is added, 0 if it is omitted."""
-    if "value" in seen.node.attributes or not seen.gaps.writes_all(seen.node):
-        return _UNKNOWN
-    added = _POSITIVE if seen.value(2) is None else seen.gap(2)
-    return min(seen.gap(0), added)
-
-
 def _sum(seen: _Seen) -> float:
     one, other = seen.gap(0), seen.gap(1)
     if min(one, other) == _POSITIVE:
@@ -213,12 +209,6 @@ def _clipped(seen: _Seen) -> float:
     return min(seen.gap(0), limits)
 
 
-def _joined(seen: _Seen) -> float:
-    if not seen.gaps.writes_all(seen.node):
-        return _UNKNOWN
-    return min(seen.gaps_of_all(), default=_UNKNOWN)
-
-
 def _summed(seen: _Seen) -> float:
     gap = seen.gap(0)
     return gap if gap in (_POSITIVE, _UNKNOWN) else seen.limits.smallest
@@ -238,7 +228,6 @@ def _cast(seen: _Seen) -> float:
 GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
     **dict.fromkeys(("Abs", "Exp", "Sigmoid", "Softmax"), lambda _: _POSITIVE),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _positive_of_all),
-    **dict.fromkeys(MOVING, lambda seen: seen.gap(0)),
     **dict.fromkeys(("Max", "Min"), lambda seen: min(seen.gaps_of_all(), default=_UNKNOWN)),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), lambda seen: min(seen.gap(0), _LARGEST)),
     # No number with a minus sign: a -0 is kept, and no other number below 0.
@@ -246,15 +235,12 @@ GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
     "Add": _sum,
     "Cast": _cast,
     "Clip": _clipped,
-    "Concat": _joined,
     "Div": _quotient,
     # Of all numbers below 1 the next one has the logarithm that is nearest to 0.
     "Log": lambda seen: seen.limits.below_one / 2,
     "Mul": _product,
-    "Pad": _padded,
     "ReduceMean": lambda seen: _POSITIVE if seen.gap(0) == _POSITIVE else _UNKNOWN,
     "ReduceSum": _summed,
     "Sub": _difference,
-    "Where": lambda seen: min(seen.gap(1), seen.gap(2)),
 }
-"""The rules by standard operator."""
+"""The rules by standard operator; where elements are only moved, the gap is that of operands."""

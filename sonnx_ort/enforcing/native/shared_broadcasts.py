@@ -19,7 +19,7 @@ from sonnx_ort.analysis.values.graph_node import reads_elements_of, rule_for
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.value_info import element_type_of
-from sonnx_ort.facts.catalog import like_first
+from sonnx_ort.facts.operators import like_first
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST

@@ -12,9 +12,9 @@ import sonnx_ort
 from sonnx_ort.analysis import ruled_nodes
 from sonnx_ort.analysis.ruled_nodes import RuledNode, is_of_known_version
 from sonnx_ort.analysis.values.value_types import numeric_types
-from sonnx_ort.facts import catalog
 from sonnx_ort.facts import iterations as iteration
 from sonnx_ort.facts.catalog import SHAPE_RULES
+from sonnx_ort.facts.operators import RULES
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -25,7 +25,7 @@ NEWEST = onnx.defs.onnx_opset_version()
 
 PROFILE = {name: OPERATORS[name].versions[-1] for name in STANDARD_OPERATORS}
 SHAPES = {name: rule.since[1] for name, rule in SHAPE_RULES.items()}
-BOUNDS = {name: last for name, (_, last) in catalog._OF_OPEN_RANK.items()}
+BOUNDS = {name: rules.since[1] for name, rules in RULES.items() if name not in SHAPE_RULES}
 ITERATIONS = dict.fromkeys(("Loop", "Scan"), iteration._LAST)
 LISTS = {
     "the profile": PROFILE,

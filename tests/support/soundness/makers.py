@@ -276,6 +276,21 @@ def shape_of(make: Maker) -> Made:
     return [make.array(make.shape())], attributes, 1
 
 
+def compressed(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    attributes = {} if make.maybe(0.3) else {"axis": axis}
+    count = shape[axis] if attributes else math.prod(shape)
+    chosen = [make.maybe(0.6) for _ in range(make.rng.randint(0, count))]
+    return [make.array(shape), np.array(chosen, bool)], attributes, 1
+
+
+def with_repeats(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    attributes = {"axis": make.axis(len(shape))} if make.maybe() else {}
+    return [make.array(shape)], {"sorted": int(make.maybe()), **attributes}, 4
+
+
 def reversed_sequences(make: Maker) -> Made:
     shape = make.shape(least=2)
     attributes: Attributes = {}
@@ -291,6 +306,7 @@ def reversed_sequences(make: Maker) -> Made:
 LAYOUT: Mapping[str, Callable[[Maker], Made]] = {
     **dict.fromkeys(("ScatterElements", "ScatterND"), scattered),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), rearranged),
+    "Compress": compressed,
     "Concat": concatenated,
     "Flatten": flattened,
     "Gather": gathered,
@@ -312,5 +328,6 @@ LAYOUT: Mapping[str, Callable[[Maker], Made]] = {
     "Reshape": reshaped,
     "Shape": shape_of,
     "Tile": tiled,
+    "Unique": with_repeats,
 }
 """How nodes of these operators are made."""

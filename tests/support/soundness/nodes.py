@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from sonnx_ort.facts.catalog import SHAPE_RULES
+from sonnx_ort.facts.operators import RULES
 from support.soundness.arrays import Array
 from support.soundness.makers import LAYOUT, Attributes, Inputs, Made, Maker
 
@@ -306,7 +306,7 @@ _MAKERS: Mapping[str, Callable[[Maker], Made]] = {
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalized),
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), quantized),
     "DynamicQuantizeLinear": dynamically_quantized,
-    **{name: reduced for name in SHAPE_RULES if name.startswith(("Reduce", "Arg"))},
+    **{name: reduced for name in RULES if name.startswith(("Reduce", "Arg"))},
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), windows),
     "ConvInteger": integer_windows,
     **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
@@ -403,8 +403,8 @@ VERSIONS = _versions()
 
 
 def believed_versions(operator: str) -> list[int]:
-    """The versions of an operator whose shapes are believed, oldest first."""
-    first, last = SHAPE_RULES[operator].since
+    """The versions of an operator of which something is believed, oldest first."""
+    first, last = RULES[operator].since
     return [version for version in VERSIONS[operator] if first <= version <= last]
 
 

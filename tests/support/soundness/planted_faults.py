@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.facts import interval_layout
+from sonnx_ort.facts import catalog
 from sonnx_ort.facts.node import Node
 from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.ort import disabled_optimizers as tables
 from sonnx_ort.ort import optimized_graph, optimizers
 from support.soundness import contracted_numbers, fused_graphs, long_sums
 
-_RULES: Any = interval_layout.INTERVAL_RULES
+_RULES: Any = catalog.INTERVAL_RULES
 
 
 def no_optimizer_is_off(number: int) -> dict[str, int]:
