@@ -47,6 +47,7 @@ def known_inputs(
     version: int | None = None,
     outputs: int = 1,
     shared: Sequence[str] = (),
+    of_type: str | None = None,
     **attributes: object,
 ) -> GraphNode:
     """A node and what is certain of its inputs.
@@ -57,6 +58,7 @@ def known_inputs(
         version: The version of the operator, by default the last one that was verified.
         outputs: How many outputs the node has.
         shared: The names of open sizes that more than one axis is declared with.
+        of_type: The type of the elements of all values; None if it is not known.
         attributes: The attributes of the node.
     """
     inputs = [_value(operand) for operand in operands]
@@ -77,7 +79,7 @@ def known_inputs(
     return GraphNode(
         ir.node(operator, inputs, attributes, outputs=results),
         SHAPE_RULES[operator].since[1] if version is None else version,
-        Held(shapes, contents, frozenset(shared)),
+        Held(shapes, contents, frozenset(shared), lambda _: of_type),
     )
 
 
@@ -91,9 +93,10 @@ def shapes_of(operator: str, *operands: Operand, **rest: Any) -> list[Dimensions
 
 
 def contents_of(operator: str, *operands: Operand, **rest: Any) -> Dimensions | None:
-    """What is certain of the output's elements; None if that is nothing."""
+    """What is certain of the output's elements, in int64; None if that is nothing."""
+    node = known_inputs(operator, *operands, of_type="int64", **rest)
     try:
-        return _dimensions(ELEMENT_RULES[operator](known_inputs(operator, *operands, **rest)))
+        return _dimensions(ELEMENT_RULES[operator](node))
     except Rejected:
         return None
 
