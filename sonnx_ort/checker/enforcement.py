@@ -3,7 +3,8 @@
 The checker loads this, and what compares models, for certificates of enforced models alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import onnx
@@ -13,11 +14,12 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model, established
-from sonnx_ort.checker.obligations import is_of_value, rules_of, values_to_be_finite
+from sonnx_ort.checker.obligations import is_of_value, rules_of
 from sonnx_ort.checker.strict_reading import OWN_DOMAIN
 from sonnx_ort.facts.deriving import Watch
+from sonnx_ort.facts.node import FLOATS
 from sonnx_ort.facts.sizes import Rejected, require
-from sonnx_ort.profile.graph import FINITE, is_of_contract
+from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, is_of_contract
 from sonnx_ort.profile.options import Edition
 
 
@@ -90,7 +92,7 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
             once = rule not in named.setdefault(output, set())
             require(once, f"{rule} of the node of '{output}' is named twice")
             named[output].add(rule)
-    for value in values_to_be_finite(model, certificate["operators"]):
+    for value in _values_to_be_finite(model, certificate["operators"]):
         require((value, FINITE.id) in of_values, f"nothing is said of {FINITE.id} of '{value}'")
     for graph in graphs_of(model.proto.graph):
         for proto in graph.node:
@@ -104,3 +106,26 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
                 require(not missing, f"nothing is said of {' '.join(missing)} {place}")
                 require(not further, f"{' '.join(further)} {place} does not bind it")
     require(not named, f"no node of the operators has the outputs {sorted(named)}")
+
+
+def _values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
+    """The values that have to be finite for these operators: all but those without floats.
+
+    A value of which the type is not known may have floats.
+
+    Args:
+        model: The model.
+        operators: What is enforced.
+    """
+    graphs = list(graphs_of(model.proto.graph))
+    asked_for: list[str] = []
+    if FINITE_VALUES in operators:
+        nodes = [node for graph in graphs for node in graph.node]
+        returned = (value.name for graph in graphs for value in graph.output)
+        read = {*chain.from_iterable(node.input for node in nodes), *returned}
+        asked_for += (name for node in nodes for name in node.output if name in read)
+    if FINITE_OUTPUTS in operators:
+        asked_for += (value.name for value in model.proto.graph.output)
+    for name in dict.fromkeys(filter(None, asked_for)):
+        if not model.knows("type", name) or model.known("type", name) in FLOATS:
+            yield name

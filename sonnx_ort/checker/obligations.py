@@ -5,19 +5,18 @@ reads it, so that it is known whether an obligation rests on floats that a kerne
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from sonnx_ort.checker.graphs import Definitions, Node, graphs_of
+from sonnx_ort.checker.graphs import Definitions, Node
 from sonnx_ort.checker.model import Model
-from sonnx_ort.facts.node import FLOATS, INTEGERS
+from sonnx_ort.facts.node import INTEGERS
 from sonnx_ort.facts.ranges import Interval, Range
 from sonnx_ort.facts.sizes import Bounds, Rejected, require
-from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, is_of_contract
+from sonnx_ort.profile.graph import FINITE, is_of_contract
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.operators import OPERATORS
 from sonnx_ort.profile.options import Edition
@@ -227,29 +226,6 @@ def conclude_of_node(node: Node, identifier: str) -> None:
 def is_of_value(rule: str) -> bool:
     """Whether a rule binds values, and not nodes."""
     return rule == FINITE.id or is_of_contract(rule)
-
-
-def values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
-    """The values that have to be finite for these operators: all but those without floats.
-
-    A value of which the type is not known may have floats.
-
-    Args:
-        model: The model.
-        operators: What is enforced.
-    """
-    graphs = list(graphs_of(model.proto.graph))
-    asked_for: list[str] = []
-    if FINITE_VALUES in operators:
-        nodes = [node for graph in graphs for node in graph.node]
-        returned = (value.name for graph in graphs for value in graph.output)
-        read = {*chain.from_iterable(node.input for node in nodes), *returned}
-        asked_for += (name for node in nodes for name in node.output if name in read)
-    if FINITE_OUTPUTS in operators:
-        asked_for += (value.name for value in model.proto.graph.output)
-    for name in dict.fromkeys(filter(None, asked_for)):
-        if not model.knows("type", name) or model.known("type", name) in FLOATS:
-            yield name
 
 
 def _conclude_value(model: Model, value: str, rule: str) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from .bounds import bounds_of_operand, holds_truths
 from .bounds import hull as hull_of_bounds
-from .intervals import hull, operand
+from .intervals import element_count, hull, operand
 from .layout import given_pads, pads_of
-from .node import BoundsRule, IntervalRule, Moved, Moves, Node
+from .node import BoundsRule, IntervalRule, Moved, Moves, Node, reduced_axes
 from .ranges import Interval
 from .sizes import (
     Bounds,
@@ -31,9 +31,32 @@ def first(_: Node) -> Moved:
     return Moved([0])
 
 
+def found(_: Node) -> Moved:
+    """TopK and Unique: the first result has elements, and others have positions and counts."""
+    return Moved([0], results=1)
+
+
 def third(_: Node) -> Moved:
     """OneHot: its values."""
     return Moved([2])
+
+
+def kept(node: Node) -> Moved:
+    """Dropout: the first result is the operand, unless it trains."""
+    require_known_ratio(node)
+    trains = node.constant(2) if node.given(2) else False
+    require(trains is not None and not trains, "it may train")
+    return Moved([0], results=1)
+
+
+def require_known_ratio(node: Node) -> None:
+    """Reject a Dropout in whose place ONNX Runtime's optimizer gives a computed ratio.
+
+    Raises:
+        Rejected: The ratio or another operand is computed.
+    """
+    others = filter(node.given, range(1, node.operands))
+    require(all(map(node.is_free, others)), "its ratio is computed")
 
 
 def selected(node: Node) -> Moved:
@@ -127,6 +150,12 @@ def cut(_: Node) -> Moved:
 def chosen(node: Node) -> Moved:
     """Where: of two operands; where the condition is no byte of 0 or 1, kernels give 0."""
     return Moved([1, 2], zero=not holds_truths(node, 0))
+
+
+def extreme(node: Node) -> Moved:
+    """ReduceMax and ReduceMin, unless they may be of no elements."""
+    element_count(node, 0, reduced_axes(node)[0])
+    return Moved([0])
 
 
 def bounds_rule(moves: Moves) -> BoundsRule:

@@ -22,7 +22,7 @@ from . import interval_sums as sums
 from .interval_functions import between, exact, monotonic
 from .interval_recurrent import gated_unit, long_short_term_memory
 from .node import ANY, EVERY, FLAG, NOT_NEGATIVE, POSITIVE, Node, Rules, Shapes
-from .sizes import common_shape, require
+from .sizes import common_shape
 
 
 def like_first(node: Node) -> Shapes:
@@ -31,15 +31,8 @@ def like_first(node: Node) -> Shapes:
 
 
 def _dropped_out(node: Node) -> Shapes:
-    """ONNX Runtime's optimizer replaces the result by a computed ratio."""
-    others = filter(node.given, range(1, node.operands))
-    require(all(map(node.is_free, others)), "its ratio is computed")
+    moving.require_known_ratio(node)
     return (node.shape(), node.shape())
-
-
-def _quantized(node: Node) -> Shapes:
-    """DynamicQuantizeLinear: the elements, their scale and their zero point."""
-    return (node.shape(), (), ())
 
 
 def _common(node: Node) -> Shapes:
@@ -150,8 +143,10 @@ ELEMENTWISE: Mapping[str, Rules] = {
         bounds=bounds.divided,
         interval=functions.quotient,
     ),
-    "Dropout": Rules((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
-    "DynamicQuantizeLinear": Rules((11, 11), _quantized, interval=functions.scale_of_elements),
+    "Dropout": Rules((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}, moves=moving.kept),
+    "DynamicQuantizeLinear": Rules(
+        (11, 11), lambda node: (node.shape(), (), ()), interval=functions.scale_of_elements
+    ),
     "Elu": Rules((6, 22), like_first, _ALPHA, interval=functions.exponential),
     "Equal": Rules((7, 19), _common, bounds=bounds.compared),
     "Erf": Rules((9, 13), like_first, interval=monotonic(functions.error_function)),
@@ -297,6 +292,7 @@ LAYOUT: Mapping[str, Rules] = {
         (1, 24),
         layout.best,
         {"axis": ANY, "k": ANY, "largest": FLAG, "sorted": FLAG},
+        moves=moving.found,
         bounds=bounds.found,
     ),
     "Transpose": Rules(
@@ -355,9 +351,13 @@ REDUCTIONS: Mapping[str, Rules] = {
     "ReduceL2": Rules((1, 18), reductions.reduced, _REDUCED, interval=sums.reduced),
     "ReduceLogSum": Rules((1, 18), reductions.reduced, _REDUCED),
     "ReduceLogSumExp": Rules((1, 18), reductions.reduced, _REDUCED),
-    "ReduceMax": Rules((1, 20), reductions.reduced, _REDUCED, interval=sums.extreme),
+    "ReduceMax": Rules(
+        (1, 20), reductions.reduced, _REDUCED, moves=moving.extreme, interval=sums.extreme
+    ),
     "ReduceMean": Rules((1, 18), reductions.reduced, _REDUCED, interval=sums.reduced),
-    "ReduceMin": Rules((1, 20), reductions.reduced, _REDUCED, interval=sums.extreme),
+    "ReduceMin": Rules(
+        (1, 20), reductions.reduced, _REDUCED, moves=moving.extreme, interval=sums.extreme
+    ),
     "ReduceProd": Rules((1, 18), reductions.reduced, _REDUCED, elements=elements.product),
     "ReduceSum": Rules((1, 13), reductions.reduced, _REDUCED, interval=sums.reduced),
     "ReduceSumSquare": Rules((1, 18), reductions.reduced, _REDUCED, interval=sums.reduced),
@@ -397,7 +397,7 @@ SHAPING: Mapping[str, Rules] = {
         elements=elements.shape_of,
         bounds=bounds.counts,
     ),
-    "Size": Rules((1, 25), shaping.count, elements=elements.count, bounds=bounds.counts),
+    "Size": Rules((1, 25), lambda _: ((),), elements=elements.count, bounds=bounds.counts),
     "Tile": Rules((6, 13), shaping.tiled, moves=moving.first),
     "Upsample": Rules((7, 9), shaping.like_first_rank, {"mode": ANY, "scales": ANY}),
 }
@@ -405,7 +405,9 @@ SHAPING: Mapping[str, Rules] = {
 
 _OF_OPEN_RANK: Mapping[str, Rules] = {
     "Compress": Rules((9, 11), attributes=_AXIS, moves=moving.selected),
-    "Unique": Rules((11, 11), attributes={"axis": ANY, "sorted": FLAG}, bounds=bounds.found),
+    "Unique": Rules(
+        (11, 11), attributes={"axis": ANY, "sorted": FLAG}, moves=moving.found, bounds=bounds.found
+    ),
 }
 """Operators whose results have no known rank, and so no rule of shapes."""
 

@@ -56,11 +56,6 @@ def positions(node: Node) -> Shapes:
     return ((len(node.shape(0)) or None, None),)
 
 
-def count(_: Node) -> Shapes:
-    """Size: a scalar."""
-    return ((),)
-
-
 def _sizes(elements: PartialSizes) -> PartialSizes:
     negative = any(isinstance(element, int) and element < 0 for element in elements)
     require(not negative, "a size is negative")

@@ -6,7 +6,8 @@ NaN counts as neither. A sum is -0 only of two of them, since a sum of two float
 never rounded to 0. A product or quotient may be, so that it needs a gap that is large enough.
 
 Each rule is tested against the kernels of ONNX Runtime:
-`tests/analysis/values/test_minus_zeros.py`. They hold for float and double, and for a processor
+`tests/analysis/values/test_minus_zeros.py`, and where elements are only moved by
+`tests/soundness/test_moved_elements.py`. They hold for float and double, and for a processor
 that computes with subnormal numbers, which the option `session.set_denormal_as_zero` switches off.
 """
 
