@@ -111,8 +111,9 @@ def refute(questions: Iterable[Question]) -> tuple[Question, dict[str, Array]]:
 class OrderOfFloats:
     """Stands for the float nearest to an integer by a function of which only the order is known.
 
-    That a float is beyond a constant says that the integer is: a lemma for each constant of the
-    graph, which is proved of the rounding itself, for all integers.
+    That a float is beyond a constant says that the integer is; and the other way round on a side on
+    which the next integer is a float. These are lemmas for each constant of the graph, which are
+    proved of the rounding itself, for all integers.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -177,9 +178,12 @@ def _keeps_order(number: z3.BitVecRef, rounded: z3.FPRef, constant: Tensor) -> z
         z3.Implies(z3.fpGT(rounded, limit), number > integer),
         z3.Implies(z3.fpLT(rounded, limit), number < integer),
     ]
-    if int(float(constant.element_type.dtype.type(exact - 1))) == exact - 1:
-        # What is below is not rounded up to the constant.
+    kind = constant.element_type.dtype.type
+    # What is below is not rounded up to the constant, and what is above not down to it.
+    if int(float(kind(exact - 1))) == exact - 1:
         facts.append(z3.Implies(number < integer, z3.fpLT(rounded, limit)))
+    if int(float(kind(exact + 1))) == exact + 1:
+        facts.append(z3.Implies(number > integer, z3.fpGT(rounded, limit)))
     return z3.And(facts)
 
 
