@@ -18,7 +18,6 @@ from environment import Environment
 
 from support.child import run_program
 from support.chosen_cases import (
-    FIXED,
     LONG,
     PARTS,
     WHOLE,
@@ -97,15 +96,15 @@ def test_option_and_variable_give_another_part(tmp_path: Path) -> None:
     assert not {*by_default[:4]} & {*by_option[:4]}
 
 
-def test_fixed_folder_has_the_first_part_unless_another_is_given(tmp_path: Path) -> None:
+def test_long_place_has_few_of_its_part_unless_the_part_is_given(tmp_path: Path) -> None:
     by_default, *by_option = (
-        tried(tmp_path, "proofs", *options, file="proofs/test_numbers.py")
+        tried(tmp_path, "vectors", *options, file="vectors/test_engines.py")
         for options in ((), ("--part", "1"), ("--part", "2"))
     )
     first, second = ({*re.findall(r"test_many\[\d+\]", said)} for said in by_option)
-    fixed = {*re.findall(r"test_many\[\d+\]", by_default)}
-    assert by_default.count("chosen by --cases 3 --part 1") == len(fixed) == 3
-    assert fixed < first
+    few = {*re.findall(r"test_many\[\d+\]", by_default)}
+    assert by_default.count("chosen by --cases 3 --part 1") == len(few) == 3
+    assert few < first
     assert not first & second
 
 
@@ -182,17 +181,16 @@ def test_commits_have_different_shares_and_without_git_there_is_the_first(
 
 @pytest.mark.parametrize(
     ("place", "given", "expected"),
-    [("cli", 0, (4, None)), ("fixed", 0, (1, 0)), ("long", 0, (4, 9)), ("long", 7, (7, None))],
+    [("cli", 0, (4, None)), ("long", 0, (4, 9)), ("long", 7, (7, None))],
 )
 def test_share_of_a_file_is_that_of_the_commit_unless_a_part_is_given(
     place: str, given: int, expected: tuple[int, int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("support.chosen_cases.FIXED", {"fixed": "not run yet"})
     monkeypatch.setattr("support.chosen_cases.LONG", {"long"})
     assert share(Path(place) / "test_show.py", given, (4, 9)) == expected
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE | LONG | FIXED.keys()))
+@pytest.mark.parametrize("name", sorted(WHOLE | LONG))
 def test_listed_folders_and_files_exist(name: str) -> None:
     assert (TESTS / name).exists()
 
@@ -206,7 +204,7 @@ def test_place_is_a_file_or_a_folder(path: str, *, found: bool) -> None:
 
 
 def test_a_place_is_listed_once() -> None:
-    assert len(WHOLE | LONG | FIXED.keys()) == len(WHOLE) + len(LONG) + len(FIXED)
+    assert not WHOLE & LONG
 
 
 def test_runs_that_reach_all_are_as_many_as_throws_that_show_all_sides() -> None:

@@ -31,31 +31,17 @@ WHOLE = frozenset({
 })  # fmt: skip
 """Folders and files of which every case runs: tables by hand, in which each line is one fact."""
 
-LONG = frozenset(
-    {
-        "conformance/test_single_operands.py",
-        "end_to_end/test_bundled_models.py",
-        "end_to_end/test_sizes_through_enforced_nodes.py",
-        "vectors/test_engines.py",
-    }
-)
+LONG = frozenset({
+    "conformance/test_elements.py",
+    "conformance/test_single_operands.py",
+    "end_to_end/test_bundled_models.py",
+    "end_to_end/test_sizes_through_enforced_nodes.py",
+    "proofs/test_guards.py",
+    "vectors/test_engines.py",
+})  # fmt: skip
 """Folders and files of which a commit has few of the cases of its part: a whole part takes long.
 
 Commits have these few in turn. A run that is told its part has all of it.
-"""
-
-FIXED = dict.fromkeys(
-    (
-        "conformance/test_elements.py",
-        "proofs",
-        "ort/test_patterns_together.py",
-        "soundness",
-    ),
-    "never were all cases of it run one after the other, so that one may fail by chance",
-)
-"""Folders and files of which a commit chooses no part, with the reason.
-
-They have the same cases in every run, unless it is told which part it has.
 """
 
 
@@ -90,8 +76,6 @@ def share(path: Path, given: int, of_commit: tuple[int, int]) -> tuple[int, int 
     """
     if given:
         return given, None
-    if is_in(path, FIXED):
-        return 1, 0
     part, turn = of_commit
     return part, turn if is_in(path, LONG) else None
 
