@@ -107,6 +107,8 @@ class ConformedGraph:
         reasons: Why what is still violated was not fixed.
         origins: By path and label of a node, the change that made it what it is, or the first one
             of those that followed each other there.
+        held_back: The changes that were not made because they round. If there are none, changes
+            that round lead to the same graph.
     """
 
     model: ir.Model
@@ -116,6 +118,7 @@ class ConformedGraph:
     made: list[Made] = field(default_factory=list)
     reasons: dict[Place, Advice] = field(default_factory=dict)
     origins: dict[tuple[tuple[str, ...], str], Key] = field(default_factory=dict)
+    held_back: set[Key] = field(default_factory=set)
 
     @property
     def remaining(self) -> tuple[tuple[Obligation, Advice], ...]:
@@ -231,6 +234,7 @@ class _Editing:
         if floats.present and conformed.selection.rounding:
             self._edit(title, whole, MOVED_ROUNDING)
         elif floats.present:
+            conformed.held_back.add((title, "", ()))
             reason = rounded(f"{title}; {WHY_IT_ROUNDS}")
             left = (o for o in conformed.examination.report.violations if o.rule is rule)
             conformed.reasons.update((place_of(o), reason) for o in left)
@@ -256,7 +260,9 @@ class _Editing:
         rules = conformed.selection.rules
         kept = dict.fromkeys(map(label_of, self._ending()), MAY_END)
         if not conformed.selection.rounding:
-            kept |= dict.fromkeys(self._outputs_that_move_rounding(), _OUTPUT_MOVES_ROUNDING)
+            moving = self._outputs_that_move_rounding()
+            conformed.held_back.update((ADD_OUTPUTS, label, ()) for label in moving)
+            kept |= dict.fromkeys(moving, _OUTPUT_MOVES_ROUNDING)
         without |= kept.keys()
         for obligation in conformed.examination.report.violations:
             if obligation.rule in (EDGES, UNREAD) and obligation.node in kept:
@@ -294,6 +300,7 @@ class _Editing:
             conformed.reasons,
             SixteenBitFloats.of(self._model, facts),
             self._ending(),
+            conformed.held_back,
         ).make_changes()
 
     def make_rounds(self) -> bool:

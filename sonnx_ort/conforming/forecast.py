@@ -1,8 +1,8 @@
 """The forecast of `check`: which violations `conform` would fix, and whether that rounds.
 
-The changes are made, without those that round and with them. Each violation that is gone afterwards
-is marked, and those that are new are counted. Of one that is left, the report has the reason if it
-names an option.
+The changes are made without those that round. If there were any, they are made once more with them.
+Each violation that is gone afterwards is marked, and those that are new are counted. Of one that is
+left, the report has the reason if it names an option.
 """
 
 import logging
@@ -51,7 +51,7 @@ def with_marks(report: Report, starts: Iterator[Start]) -> Report:
                 marks.setdefault(id(obligation), (title, rounding))
             reasons = {place: each for place, each in outcome.reasons.items() if each.remedies}
             new.append(dict(Counter(o.rule.id for o in outcome.new)))
-            if len(marks) == len(report.violated):
+            if len(marks) == len(report.violated) or not conformed.held_back:
                 break
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
         _logger.debug("what can be fixed is unknown: %s", error)

@@ -174,8 +174,9 @@ _Node = tuple[str, str, tuple[str, ...], str]
 class Round:
     """One visit of all nodes, with the facts from before it.
 
-    `reasons` is filled with why changes could not be made. `sixteen_bit_floats` are those of the
-    model. The nodes of `ending` may end a run, and nothing reads them.
+    `reasons` is filled with why changes could not be made, and `held_back` with those that were not
+    made because they round. `sixteen_bit_floats` are those of the model. The nodes of `ending` may
+    end a run, and nothing reads them.
     """
 
     model: ir.Model
@@ -184,6 +185,7 @@ class Round:
     reasons: dict[Place, Advice]
     sixteen_bit_floats: SixteenBitFloats
     ending: frozenset[ir.Node]
+    held_back: set[Key]
 
     def make_changes(self) -> list[Made]:
         """Make at each node the first change that has something to fix."""
@@ -207,8 +209,11 @@ class Round:
     def _tell_sizes(self, names: ValueNames) -> Iterator[Made]:
         """Make sizes known on which ranks, conditions and rules may depend."""
         changes = [change for change in TELLING_SIZES if self._may_help(change)]
+        apart: ValueNames | None = None
         for node, path in list(nodes_with_paths(self.model)) if changes else ():
             for change in changes:
+                if operator_of(node) not in change.verified:
+                    continue
                 edit = self._edit(node, names)
                 key = change.title, label_of(node), path
                 if key in self.selection.without or key in self.selection.worsening:
@@ -217,8 +222,11 @@ class Round:
                     continue
                 bound = self._bound(change, edit)
                 if bound is not None and not self.selection.rounding:
-                    continue
-                if change.make(edit):
+                    # What is only tried takes no names from what is made.
+                    apart = apart or ValueNames(self.model)
+                    if change.make(self._edit(node, apart).dry_run()):
+                        self.held_back.add(key)
+                elif change.make(edit):
                     edit.finish()
                     values = tuple(output.name or "" for output in node.outputs)
                     place = node.op_type, label_of(node), path
@@ -226,8 +234,6 @@ class Round:
 
     def _may_help(self, change: Change) -> bool:
         """Whether a rule depends on sizes; in a run, too, if the change also fixes that."""
-        if change.safety is Safety.ROUNDING and not self.selection.rounding:
-            return False
         chosen = self.selection.rules
         if any(
             o.rule in _OF_SIZES and o.rule.id in chosen for o in self.examination.report.violations
@@ -324,6 +330,7 @@ class Round:
             self._explain(concerned, reason.reason)
             return None
         if only_tried:
+            self.held_back.add(key)
             self._explain(concerned, rounded(f"{change.title}{why}"))
             return None
         edit.finish()
@@ -381,8 +388,6 @@ def is_rounded(reason: Advice) -> bool:
 
 def _is_verified(change: Change, edit: NodeEdit) -> bool:
     """Whether a change that fixes nothing itself was verified for a node."""
-    if operator_of(edit.node) not in change.verified:
-        return False
     try:
         change.require_verified(edit)
     except NoChangeError:

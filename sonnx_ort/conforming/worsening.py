@@ -53,8 +53,11 @@ def conform_without_worsening(starts: Iterator[Start], selection: Selection) -> 
     """
     start = next(starts)
     interface, before, refused = interface_of(start.model), start.examination, dict[Key, str]()
+    held_back: set[Key] = set()
     while True:
         graph = conform_graph(*_parts(start), replace(selection, worsening=refused))
+        graph.held_back |= held_back
+        held_back = graph.held_back
         keeps = interface_of(graph.model)[0] == interface[0] and (
             interface_of(graph.model)[1][: len(interface[1])] == interface[1]
         )

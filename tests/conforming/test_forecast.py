@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import onnx
@@ -14,6 +14,9 @@ import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.analysis.report import NewViolations, Report
 from sonnx_ort.conforming import forecast
+from sonnx_ort.conforming.fixpoint import ConformedGraph
+from sonnx_ort.conforming.rounds import Selection
+from sonnx_ort.conforming.worsening import Start, conform_without_worsening
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.graph import EDGES, OPERATORS_OF_THE_SET
 from support.emitted import FOLDER, Emitted
@@ -246,6 +249,41 @@ def test_nothing_is_marked_in_a_model_that_the_native_backend_made() -> None:
     report = sonnx_ort.check(rewritten, operators="default", backend="native")
     assert [o.rule.id for o in report.violations] == ["Div.float.R1"]
     assert report.mendable == ()
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each time that a forecast makes changes, whether with those that round."""
+    found = []
+
+    def noted(starts: Iterator[Start], selection: Selection) -> ConformedGraph:
+        found.append(selection.rounding)
+        return conform_without_worsening(starts, selection)
+
+    monkeypatch.setattr(forecast, "conform_without_worsening", noted)
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_no_change_rounds_where_changes_are_made_once(
+    model: Callable[[], onnx.ModelProto], passes: list[bool]
+) -> None:
+    proto = model()
+    report = sonnx_ort.check(proto)
+    if passes == [False] and len(report.mendable) < len(report.violations):
+        one, other = (
+            sonnx_ort.conform(proto, rounding=rounding, measure=False).model
+            for rounding in (False, True)
+        )
+        assert one == other
+
+
+@pytest.mark.parametrize(("text", "expected"), [(IMPOSSIBLE, [False]), (ROUNDING, [False, True])])
+def test_changes_are_made_once_more_where_some_round(
+    text: str, expected: list[bool], passes: list[bool]
+) -> None:
+    sonnx_ort.check(parse(text))
+    assert passes == expected
 
 
 @pytest.mark.parametrize("error", [SonnxError("no end"), ValueError("unforeseen")])
