@@ -175,19 +175,24 @@ def _rests_on_numbers(
     nodes: Iterable[ExaminedNode], limited: Iterable[CheckedValue], facts: Facts
 ) -> bool:
     """Whether anything is proved by floats that a kernel computes."""
-    of_nodes = (
-        facts.is_known_by_kernels(value, numbers=_is_of_elements(obligation))
-        for node in nodes
-        for obligation in node.obligations
-        if obligation.status is Status.PROVED
-        for value in obligation.rule.select_operands(node.ruled.operand_names, node.ruled.inputs)
-    )
-    of_values = (
-        facts.is_known_by_kernels(each.value, numbers=_is_of_elements(each.obligation))
+    by_kernels = {
+        of_elements: facts.known_by_kernels(numbers=of_elements) for of_elements in (True, False)
+    }
+    for node in nodes:
+        names, inputs = node.ruled.operand_names, node.ruled.inputs
+        for obligation in node.obligations:
+            some = by_kernels[_is_of_elements(obligation)]
+            if (
+                some
+                and obligation.status is Status.PROVED
+                and not some.isdisjoint(obligation.rule.select_operands(names, inputs))
+            ):
+                return True
+    return any(
+        each.value in by_kernels[_is_of_elements(each.obligation)]
         for each in limited
         if each.obligation.status is Status.PROVED
     )
-    return any(of_nodes) or any(of_values)
 
 
 def _facts_within(model: ir.Model, demands: Demands, known: "Examination | None") -> Facts:
@@ -298,16 +303,17 @@ def _general_obligations(
     model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
 ) -> tuple[Obligation, ...]:
     """The obligations for sparse tensors that no operator's rule covers."""
+    sparse = list(filter(is_sparse, defined_values(model.graph)))
+    if not sparse:
+        return ()
     dense = [
         n
         for n in nodes
         if any(o.rule.requirement.subject is Subject.STORAGE for o in n.obligations)
     ]
     covered = {value for node in dense for value in (*node.ruled.inputs, *node.ruled.node.outputs)}
-    values = defined_values(model.graph)
-    sparse = [v for v in values if is_sparse(v) and v not in covered]
     obligations = []
-    for value in sparse:
+    for value in (each for each in sparse if each not in covered):
         operands = facts.operands(("tensor",), (value,))
         judgement = GR1.requirement.judge(operands)
         hint = GR1.hint(operands)

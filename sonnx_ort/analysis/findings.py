@@ -20,7 +20,7 @@ from sonnx_ort.analysis.values.value_types import (
 )
 from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.loading.traversal import defined_values, label_of
-from sonnx_ort.loading.written import Written, where_written
+from sonnx_ort.loading.written import where_written
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.graph import (
     CONSTANT_TYPES,
@@ -70,17 +70,18 @@ _TRAINING_INPUT = 2
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A node with its version, the nodes whose subgraphs contain it, and where it was written."""
+    """A node with its version, the nodes whose subgraphs contain it, and what wrote the model."""
 
     node: ir.Node
     version: int
     path: tuple[str, ...]
-    written: Written | None
+    producer: str | None
 
     def finding(self, rule: Rule, detail: str, remedy: str = "") -> Finding:
         """The node as a place where the graph does not keep a rule."""
         place = self.node.op_type, label_of(self.node)
-        return Finding(rule, *place, detail, self.path, remedy, self.written)
+        written = where_written(self.node, self.producer)
+        return Finding(rule, *place, detail, self.path, remedy, written)
 
 
 def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
@@ -146,7 +147,7 @@ def _decided(rule: Rule, found: Sequence[Finding], undecided: str) -> Sequence[O
 def _placed(model: ir.Model) -> list[_Placed]:
     versions = model.opset_imports
     return [
-        _Placed(node, versions.get(node.domain, 1), path, where_written(node, model.producer_name))
+        _Placed(node, versions.get(node.domain, 1), path, model.producer_name)
         for node, path in nodes_with_paths(model)
     ]
 

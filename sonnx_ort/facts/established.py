@@ -1,6 +1,6 @@
 """What is established of the values of a model: each fact is made once, and never changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,9 +83,9 @@ class Established:
         require(value not in self._unguarded[kind], "it is established already")
         self._unguarded[kind][value] = found
 
-    def is_of_numbers(self, value: Value, kinds: Sequence[str] = KINDS) -> bool:
-        """Whether any of this is established of a value by floats that a kernel computes."""
-        return any(value in self._of_numbers[kind] for kind in kinds)
+    def of_numbers(self, kinds: Sequence[str]) -> Set[Value]:
+        """The values of which any of this is established by floats that a kernel computes."""
+        return set[Value]().union(*(self._of_numbers[kind] for kind in kinds))
 
     @property
     def computes_numbers(self) -> bool:

@@ -29,12 +29,16 @@ def _nodes_and_bodies(graph: ir.Graph | ir.Function) -> tuple[list[ir.Node], lis
     bodies: list[ir.Graph] = []
     for node in graph:
         nodes.append(node)
-        if node.attributes.data and (own := subgraphs_of(node)):
-            bodies += own
-            for body in own:
-                inside, deeper = _nodes_and_bodies(body)
-                nodes += inside
-                bodies += deeper
+        # A call for each node would take longer than this loop.
+        for attribute in node.attributes.data.values():
+            if attribute.type in _GRAPH_TYPES:
+                own = subgraphs_of(node)
+                bodies += own
+                for body in own:
+                    inside, deeper = _nodes_and_bodies(body)
+                    nodes += inside
+                    bodies += deeper
+                break
     return nodes, bodies
 
 

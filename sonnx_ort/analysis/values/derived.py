@@ -251,7 +251,7 @@ class Derived(Engine):
 
     def _note_foldable(self, node: ir.Node) -> None:
         """Note a result that is computed from constants; a bool of a file may be any byte."""
-        computed = self.constants.is_supported(node) and self._foldable.issuperset(node.inputs)
+        computed = self._foldable.issuperset(node.inputs) and self.constants.is_supported(node)
         tensor = constant_tensor(node.outputs[0]) if computed else None
         if computed and (tensor is None or tensor.dtype != ir.DataType.BOOL):
             self._foldable.update(node.outputs)

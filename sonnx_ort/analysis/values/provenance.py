@@ -58,6 +58,18 @@ class Provenance:
         """Whether any of these values depends on an input of those that `scalars_in` gives."""
         return self._affecting_any(values) & self._scalars != 0
 
+    def scalars_affecting_any(self, groups: Iterable[Iterable[ir.Value]]) -> list[ir.Value]:
+        """The inputs that `scalars_in` gives and that groups of values depend on.
+
+        Those of the first group come first; of one group they are in the model's order.
+        """
+        left, found = self._scalars, list[ir.Value]()
+        for values in groups:
+            fresh = self._affecting_any(values) & left
+            found += [self._inputs[index] for index in _places(fresh)]
+            left &= ~fresh
+        return found
+
     def depends_on_symbols(self, values: Iterable[ir.Value]) -> bool:
         """Whether any of these values depends on an input that declares one of the symbols."""
         bits = self._affecting_any(values)
@@ -139,11 +151,6 @@ def is_declared_scalar(value: ir.Value) -> bool:
 def scalars_in(inputs: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
     """The graph inputs that are declared as scalars, and of which another rank would matter."""
     return tuple(v for v in inputs if is_declared_scalar(v) and not _is_control_only(v))
-
-
-def has_scalars(inputs: Iterable[ir.Value]) -> bool:
-    """Whether there is a graph input that is declared as a scalar, as `scalars_in` gives them."""
-    return bool(scalars_in(inputs))
 
 
 def is_control_input(node: ir.Node, index: int) -> bool:

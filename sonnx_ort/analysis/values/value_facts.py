@@ -135,15 +135,14 @@ class Facts:
         """The numbers that values can be under a contract."""
         return self._derived.under(contract, reads_weights=reads_weights)
 
-    def is_known_by_kernels(self, value: ir.Value, *, numbers: bool) -> bool:
-        """Whether what is known of a value rests on floats that a kernel computes.
+    def known_by_kernels(self, *, numbers: bool) -> frozenset[ir.Value]:
+        """The values of which something is known by floats that a kernel computes.
 
         Args:
-            value: The value.
-            numbers: Whether the numbers of its elements are asked for, or all but these.
+            numbers: Whether the numbers of their elements are asked for, or all but these.
         """
-        kinds = NUMBERS if numbers else [kind for kind in KINDS if kind not in NUMBERS]
-        return self._derived.is_of_numbers(value, kinds)
+        kinds = [kind for kind in KINDS if (kind in NUMBERS) == numbers]
+        return frozenset[ir.Value](self._derived.of_numbers(kinds))
 
     def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
         """What is known of a value without the guards of a contract."""
@@ -205,6 +204,10 @@ class Facts:
     def scalars_affecting(self, value: ir.Value) -> tuple[ir.Value, ...]:
         """The inputs that are declared as scalars, and that a value depends on."""
         return scalars_in(self._provenance.inputs_affecting([value]))
+
+    def scalars_affecting_any(self, groups: Iterable[Iterable[ir.Value]]) -> list[ir.Value]:
+        """The inputs declared as scalars on which values depend, those of the first group first."""
+        return self._provenance.scalars_affecting_any(groups)
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""

@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.values.provenance import has_scalars, is_control_input
+from sonnx_ort.analysis.values.provenance import is_control_input
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.analysis.values.value_types import allowed_types
 from sonnx_ort.enforcing.metadata import Groups
@@ -90,10 +90,9 @@ def hide_scalars_after(
     optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
     read = [*(node.ruled.inputs for node in nodes), *((each.value,) for each in checked)]
-    inputs = dict.fromkeys(v for values in read for v in facts.inputs_affecting(values))
     uses = {
         value: [u for u in each if u[0].op_type != "Scan" and not is_control_input(*u)]
-        for value, each in uses_of(v for v in inputs if has_scalars([v])).items()
+        for value, each in uses_of(facts.scalars_affecting_any(read)).items()
     }
     if uses:
         hiding = groups.nodes("inputs")

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.values.provenance import has_scalars, shared_symbols
+from sonnx_ort.analysis.values.provenance import scalars_in, shared_symbols
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values
@@ -274,7 +274,7 @@ def test_no_name_of_a_symbol_is_taken_for_a_size_that_an_engine_made_up(symbol: 
 def test_scalar_input_that_is_computed_with_makes_shapes_uncertain(reader: str) -> None:
     made = with_constants(f"(float[n] x, float s) => (float[] z) {{ {reader} }}")
     made.graph.input[1].type.tensor_type.shape.SetInParent()
-    assert has_scalars(ir.from_proto(made).graph.inputs)
+    assert scalars_in(ir.from_proto(made).graph.inputs)
 
 
 def test_scalar_input_that_is_a_condition_is_no_matter() -> None:
@@ -283,7 +283,7 @@ def test_scalar_input_that_is_a_condition_is_no_matter() -> None:
         " { p = Relu(x) }, else_branch = b () => (float[] q) { q = Neg(x) }> }"
     )
     made.graph.input[1].type.tensor_type.shape.SetInParent()
-    assert not has_scalars(ir.from_proto(made).graph.inputs)
+    assert not scalars_in(ir.from_proto(made).graph.inputs)
 
 
 DOMAINS = {"sonnx": 1, "local": 1}
