@@ -73,6 +73,8 @@ class Engine(Established, ABC):
         self._slices: dict[Value, tuple[Value, int]] = {}
         self._collected: dict[Value, Value] = {}
         self._common: dict[Value, PartialSizes] = {}
+        # What rules say of all results of a node, as long as these are derived one by one.
+        self._said: dict[str, tuple[Node, Sequence[Any], bool]] | None = None
 
     @property
     @abstractmethod
@@ -198,11 +200,30 @@ class Engine(Established, ABC):
         self._derive(results, KINDS[2:])
 
     def _derive(self, values: Iterable[Value], kinds: Sequence[str]) -> None:
+        self._said = {}
         for value in values:
             for kind in kinds:
                 if kind in self._kinds and self._may_follow(kind, value):
                     with suppress(Rejected):
                         self.derive(value, kind)
+        self._said = None
+
+    def _answers(
+        self, kind: str, node: Node, rule: Callable[[Node], Sequence[Any]]
+    ) -> Sequence[Any]:
+        """What a rule says of all results of a node: of many, it is asked once."""
+        if self._said is None:
+            return rule(node)
+        known, answers, of_numbers = self._said.get(kind, (None, (), False))
+        if known is not node:
+            before, self.rests_on_numbers = self.rests_on_numbers, False
+            try:
+                answers = rule(node)
+                self._said[kind] = node, answers, self.rests_on_numbers
+            finally:
+                self.rests_on_numbers |= before
+        self.rests_on_numbers |= of_numbers
+        return answers
 
     def _may_follow(self, kind: str, value: Value) -> bool:
         match kind:
@@ -308,7 +329,7 @@ class Engine(Established, ABC):
         if passed is not None:
             return passed
         node, place = self._node(value)
-        found = self._shapes_of(node)
+        found: Sequence[PartialSizes | None] = self._answers("shape", node, self._shapes_of)
         require(place < len(found), f"result {place} has no rule")
         return found[place]
 
@@ -377,7 +398,7 @@ class Engine(Established, ABC):
             return bounds_of_elements(self.array(value))
         node, place = self._node(value)
         require(not node.domain, "there is no rule for its bounds")
-        answers = bounds_by(bounds_rule(node), node)
+        answers = self._answers("bounds", node, lambda node: bounds_by(bounds_rule(node), node))
         return answers[place] if place < len(answers) else None
 
     def _interval(self, value: Value) -> Interval | None:
@@ -389,7 +410,9 @@ class Engine(Established, ABC):
         if node.op_type == "If" and node.bodies:
             results = [body.outputs[place] for body in node.bodies]
             return hull([self.known("interval", each).uniform for each in results])
-        answers = intervals_by(interval_rule(node), node)
+        answers = self._answers(
+            "interval", node, lambda node: intervals_by(interval_rule(node), node)
+        )
         return answers[place] if place < len(answers) else None
 
     def _within_contract(

@@ -8,9 +8,10 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort import Contract, SizeContract
-from sonnx_ort.analysis.values.derived import derived
+from sonnx_ort.analysis.values.derived import Derived, derived
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.analysis.values.value_types import ValueTypes
+from sonnx_ort.facts import deriving
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import format_shape
@@ -387,3 +388,27 @@ def test_shape_follows_from_the_sizes_of_inputs(nodes, shape):
 def test_what_does_not_follow_is_open(nodes):
     found = shape_of_y(nodes)
     assert found is None or "?" in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_type"), [("intervals_by", "float"), ("bounds_by", "int64"), ("_shapes", "float")]
+)
+def test_a_rule_is_asked_once_for_all_results_of_a_node(
+    monkeypatch: pytest.MonkeyPatch, kind: str, of_type: str
+) -> None:
+    asked = []
+
+    def noted(*arguments: object) -> object:
+        asked.append(arguments)
+        return rule(*arguments)
+
+    if kind == "_shapes":
+        rule = Derived._shapes_of
+        monkeypatch.setattr(Derived, "_shapes_of", noted)
+    else:
+        rule = getattr(deriving, kind)
+        monkeypatch.setattr(deriving, kind, noted)
+    results = ", ".join(f"r{number}" for number in range(8))
+    graph = load(parse(f"({of_type}[8] x) => ({of_type}[1] r0) {{ {results} = Split(x) }}"))
+    assert Facts(graph.graph_model).shape(graph.graph_model.graph.outputs[0]) == (1,)
+    assert len(asked) == 1
