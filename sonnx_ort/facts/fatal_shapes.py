@@ -47,7 +47,7 @@ class AxisCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class InferredGraph:
     """What is read of a model to find a fatal shape.
 
     Attributes:
@@ -65,7 +65,7 @@ class Graph:
     name_of: Callable[[Value], str]
 
 
-def fatal_node(graph: Graph) -> tuple[Node, str] | None:
+def fatal_node(graph: InferredGraph) -> tuple[Node, str] | None:
     """The first node with an operand of a shape at which the process ends, and this shape in words.
 
     None if there is no such node.

@@ -69,7 +69,8 @@ def _name_windows(model: onnx.ModelProto) -> dict[str, Mapping[str, Any]]:
             for each in node.attribute
             if each.type not in GRAPHS
         }
-        if _KERNEL in attributes:
+        # The kernels that check operands have their attributes as texts, and no windows.
+        if isinstance(attributes.get(_KERNEL), list):
             node.name = f"window {number}"
             found[node.name] = attributes
     return found

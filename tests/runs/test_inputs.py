@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
+from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract, rewrite
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import read
 from sonnx_ort.ort.feeds import graph_inputs
@@ -421,3 +421,14 @@ def test_inputs_that_break_a_contract_are_refused(
     with pytest.raises(SonnxError) as caught:
         inputs.require_within(contract, declared, {"x": np.full(shape, 2, np.float32)})
     assert str(caught.value) == f"the input 'x' breaks Contract.{message}"
+
+
+def test_kernel_that_checks_the_operands_of_a_pooling_has_no_windows() -> None:
+    model = parse(
+        "(float[1, 1, 4, 4] x) => (float[1, 1, ?, ?] y) { y = MaxPool<auto_pad = 'NOTSET',"
+        " ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0],"
+        " storage_order = 0, strides = [1, 1]>(x) }".replace("'", '"')
+    )
+    enforced = rewrite(model, operators="MaxPool", backend="python")
+    feeds = {"x": np.ones((1, 1, 4, 4), np.float32)}
+    assert inputs.count_defects(enforced.SerializeToString(), None, feeds) == 0

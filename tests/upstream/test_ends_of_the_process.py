@@ -213,6 +213,15 @@ def test_recurrent_layer_over_nothing(
     assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
 
 
+@pytest.mark.parametrize("element_type", ["float", "float16", "int64"])
+def test_unique_along_an_axis_of_nothing(element_type: str) -> None:
+    """Once it gives a result, or raises, a contract need not exclude empty tensors."""
+    graph = f"({element_type}[3,m] x) => ({element_type}[?,?] y) {{ y = Unique<axis = 0>(x) }}"
+    array = f"np.ones((3, 0), np.{element_type.replace('float', 'float32').replace('3216', '16')})"
+    child = run_python(RUN, f"run({graph!r}, {array})")
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
+
+
 def test_conv_of_a_scalar_whose_rank_is_not_declared() -> None:
     child = run_python(RUN, f"run({CONV!r}, np.float32(1), np.float32(1))")
     assert child.stdout == "running\n", child

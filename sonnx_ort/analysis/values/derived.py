@@ -21,8 +21,7 @@ from sonnx_ort.facts.bounds import MOST_CONSTANTS
 from sonnx_ort.facts.deriving import Engine, all_derived
 from sonnx_ort.facts.elements import HOLDING_SIZES
 from sonnx_ort.facts.established import KINDS, NUMBERS
-from sonnx_ort.facts.fatal_shapes import MOST_AXES, AxisCount, fatal_node
-from sonnx_ort.facts.fatal_shapes import Graph as InferredGraph
+from sonnx_ort.facts.fatal_shapes import MOST_AXES, AxisCount, InferredGraph, fatal_node
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import Graph, Node
 from sonnx_ort.facts.ranges import Range
