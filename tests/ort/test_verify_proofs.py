@@ -11,7 +11,7 @@ import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.facts import catalog
-from sonnx_ort.facts.node import ShapeRule
+from sonnx_ort.facts.node import Rules
 from sonnx_ort.ort.violations import EnforcedRuns, ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse
@@ -42,7 +42,7 @@ def false_proof(backend: str, monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProt
 
     A Max of integers has no compiled kernel: such kernels check what is proved as well.
     """
-    wrong = ShapeRule((1, 25), lambda node: (node.shape(),))
+    wrong = Rules((1, 25), lambda node: (node.shape(),))
     monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
     return sonnx_ort.rewrite(squeezed("Max(s, y, y)"), operators="Max", backend=backend)
 
