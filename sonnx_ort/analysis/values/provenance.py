@@ -50,6 +50,20 @@ class Provenance:
             if bits & several or (bits & once).bit_count() > 1
         )
 
+    def first_declaring(
+        self, symbol: str, values: Iterable[ir.Value]
+    ) -> tuple[ir.Value | None, int]:
+        """The first input that declares a symbol among those that values depend on.
+
+        Returns:
+            The input, and how many dimensions have the symbol: at least 2 of several.
+        """
+        once, several = self._declaring[symbol]
+        bits = self._affecting_any(values)
+        declaring = bits & once
+        first = next((self._inputs[index] for index in _places(declaring)), None)
+        return first, declaring.bit_count() + (bits & several).bit_count()
+
     def depends_on_inputs(self, values: Iterable[ir.Value]) -> bool:
         """Whether any of these values depends on a graph input."""
         return self._affecting_any(values) != 0

@@ -158,10 +158,10 @@ def _demanded_equal(
         if symbol not in (node.operands[0].shape or ()):
             continue
         for other in others:
-            ones = axes_of(symbol, facts.inputs_affecting([first]))
-            twos = axes_of(symbol, facts.inputs_affecting([other]))
-            if len(ones) == len(twos) == 1 and ones != twos:
-                yield ones[0], twos[0]
+            found = [facts.provenance.first_declaring(symbol, [each]) for each in (first, other)]
+            (one, ones), (two, twos) = found
+            if one is not None and two is not None and ones == twos == 1 and one is not two:
+                yield axes_of(symbol, (one,))[0], axes_of(symbol, (two,))[0]
 
 
 def _uncertain(operands: Sequence[Operand]) -> list[str]:
@@ -192,12 +192,15 @@ def _parts(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf, part_of: dict[InputAxis, Part]
 ) -> tuple[Part, ...]:
     """The groups that a node's proof depends on; none if the groups do not cover all its axes."""
-    inputs = facts.inputs_affecting(node.ruled.inputs)
+    values = node.ruled.inputs
     parts: list[Part] = []
     for symbol in _uncertain(node.operands):
-        axes = axes_of(symbol, inputs)
-        part = part_of.get(axes[0], ())
-        if not set(axes) <= set(part):
+        first, count = facts.provenance.first_declaring(symbol, values)
+        part = () if first is None else part_of.get(axes_of(symbol, (first,))[0], ())
+        # To count takes less time than to list them.
+        if count > len(part):
+            return ()
+        if not set(axes_of(symbol, facts.inputs_affecting(values))) <= set(part):
             return ()
         parts.append(part)
     return tuple(parts)
