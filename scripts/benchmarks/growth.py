@@ -270,7 +270,7 @@ DIMENSIONS: Mapping[str, tuple[int, Callable[[int], onnx.ModelProto]]] = {
     "operands of a Concat": (2000, _with_operands),
     "results of a Split": (2000, _with_results),
     "readers of a value": (2000, _with_readers),
-    "levels of If": (32, _with_depth),
+    "levels of If": (28, _with_depth),
     "Ifs in a row": (500, _with_branches),
     "initializers": (2000, _with_constants),
     "elements of a weight": (4_000_000, _with_elements),

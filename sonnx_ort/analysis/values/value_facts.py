@@ -40,6 +40,9 @@ class Facts:
     """Certain types, shapes and constants of a model's values.
 
     They follow from graph inputs, constants and verified operators.
+
+    Attributes:
+        provenance: The inputs that values depend on.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Facts:
         self._derived = certain
         self._inference = Inference(model, self._types)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
-        self._provenance = Provenance(model, self._of_open_sizes)
+        self.provenance = Provenance(model, self._of_open_sizes)
         self._gaps = NegativeZeros(
             certain.version, self.element_type, certain.established("shape"), certain.shared
         )
@@ -169,8 +172,8 @@ class Facts:
 
     def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
         """All facts about the inputs of a node, with their names in the operator's document."""
-        shared = self._provenance.shared_symbols(values)
-        scalars = self._provenance.depends_on_scalars(values)
+        shared = self.provenance.shared_symbols(values)
+        scalars = self.provenance.depends_on_scalars(values)
         return tuple(
             self._operand(name, value, shared, scalar_inputs=scalars)
             for name, value in zip(names, values, strict=True)
@@ -178,7 +181,7 @@ class Facts:
 
     def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
         """The graph inputs that any of these values depends on."""
-        return self._provenance.inputs_affecting(values)
+        return self.provenance.inputs_affecting(values)
 
     def shares_sizes(self, value: ir.Value) -> bool:
         """Whether a size may have the name of another axis of inputs, and no contract holds it."""
@@ -186,12 +189,12 @@ class Facts:
             return False
         shape = self.shape(value)
         if shape is None:
-            return self._provenance.depends_on_symbols([value])
+            return self.provenance.depends_on_symbols([value])
         return not self._of_open_sizes.isdisjoint(symbols_in(shape))
 
     def foldable(self, value: ir.Value) -> bool:
         """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""
-        return not self._provenance.depends_on_inputs([value])
+        return not self.provenance.depends_on_inputs([value])
 
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
@@ -203,15 +206,15 @@ class Facts:
 
     def scalars_affecting(self, value: ir.Value) -> tuple[ir.Value, ...]:
         """The inputs that are declared as scalars, and that a value depends on."""
-        return scalars_in(self._provenance.inputs_affecting([value]))
+        return scalars_in(self.provenance.inputs_affecting([value]))
 
     def scalars_affecting_any(self, groups: Iterable[Iterable[ir.Value]]) -> list[ir.Value]:
         """The inputs declared as scalars on which values depend, those of the first group first."""
-        return self._provenance.scalars_affecting_any(groups)
+        return self.provenance.scalars_affecting_any(groups)
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""
-        return self._provenance.depends_on_scalars([value])
+        return self.provenance.depends_on_scalars([value])
 
     def _operand(
         self, name: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool
