@@ -210,7 +210,8 @@ class KeptNode:
     @property
     def value_names(self) -> frozenset[str]:
         """The names of its inputs and outputs, which distinguish nodes with equal keys."""
-        return frozenset(stem(value) for value in (*self.operands, self.node.outputs[0]))
+        values = (*self.operands, self.node.outputs[0])
+        return frozenset(filter(None, map(stem, values)))
 
 
 def stem(value: ir.Value) -> str:
@@ -259,6 +260,52 @@ def matched(expected: list[KeptNode], present: list[KeptNode]) -> dict[KeptNode,
         if now is not None:
             pairs[node] = now
     _match_by_operands(expected, present, pairs)
+    return pairs
+
+
+def matched_by_sources(
+    expected: ir.Model,
+    optimized: ir.Model,
+    guards: Mapping[str, str],
+    classes: Mapping[KeptNode, int],
+) -> dict[KeptNode, KeptNode]:
+    """Find each enforced node of a model in its optimized form, where names say too little.
+
+    ONNX Runtime makes one node of equal ones, and may give new names to all that a node without a
+    name reads and gives. So nodes are first found by their names; another one is found among those
+    that read results of the same enforced nodes. Of equal nodes, one is found before the others.
+
+    Args:
+        expected: The model.
+        optimized: Its optimized form.
+        guards: The names of guards, by their outputs.
+        classes: The bit of each enforced node of the model, which equal nodes share.
+    """
+    present = list(enforced_nodes(optimized, guards))
+    named = [node for node in present if node.key[1] or stem(node.node.outputs[0])]
+    pairs = {
+        node: now
+        for node, now in matched(list(classes), named).items()
+        if node.guard is not None or node.value_names & now.value_names
+    }
+    before = Dependencies(expected, {node.node: classes[node] for node in pairs})
+    after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
+    taken = set(pairs.values())
+    free: dict[Hashable, list[KeptNode]] = defaultdict(list)
+    for node in present:
+        if node not in taken:
+            free[node.key, tuple(map(after.__getitem__, node.operands))].append(node)
+    found = {classes[node] for node in pairs}
+    first, others = list[KeptNode](), list[KeptNode]()
+    for node in classes:
+        if node not in pairs:
+            (others if classes[node] in found else first).append(node)
+            found.add(classes[node])
+    for node in (*first, *others):
+        alike = free[node.key, tuple(map(before.__getitem__, node.operands))]
+        if alike:
+            pairs[node] = alike.pop(0)
+    _match_by_operands(list(classes), present, pairs)
     return pairs
 
 
@@ -322,7 +369,9 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
         losses = _losses(expected, optimized, pairs, bits)
     if losses or not complete:
         # An equal node may have replaced it.
-        losses = _losses(expected, optimized, pairs, _classes(expected, to_keep))
+        classes = _classes(expected, to_keep)
+        pairs = matched_by_sources(expected, optimized, guards, classes)
+        losses = _losses(expected, optimized, pairs, classes)
     renamed = {
         now.node.name: now.guard
         for now in pairs.values()

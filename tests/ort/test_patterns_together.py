@@ -13,7 +13,6 @@ import pytest
 from onnx import compose
 
 import sonnx_ort
-from sonnx_ort.errors import SonnxError
 from support.backends import BACKENDS
 from support.patterns import PATTERNS, Pattern
 from support.sessions import LEVELS, on_one_thread
@@ -27,20 +26,6 @@ KINDS = sorted(kind for kind, count in COUNTS.items() if count > 1)
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 each_level = pytest.mark.parametrize("level", LEVELS)
-REFUSED = ("reject", 17)
-"""The kind of which the native backend refuses a session, although nothing is lost.
-
-It tells the sign of a zero of Max by a Div without a name. Where ONNX Runtime has given new names
-to all that such nodes read and give, equal ones are taken for each other when they are looked for.
-"""
-
-
-@pytest.fixture(autouse=True)
-def _refused(request: pytest.FixtureRequest) -> None:
-    said = request.node.callspec.params
-    if (said["kind"], said["backend"]) == (REFUSED, "native") and said["level"] != "none":
-        strict = pytest.mark.xfail(raises=SonnxError, reason="nodes without names are confused")
-        request.applymarker(strict)
 
 
 def patterns_of(kind) -> Mapping[str, Pattern]:
