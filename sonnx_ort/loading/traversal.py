@@ -42,6 +42,12 @@ def _nodes_and_bodies(graph: ir.Graph | ir.Function) -> tuple[list[ir.Node], lis
     return nodes, bodies
 
 
+def bodies_by_node(graph: ir.Graph) -> dict[ir.Node, Sequence[ir.Graph]]:
+    """The nodes of a graph and of its subgraphs that have subgraphs themselves, with these."""
+    found = ((node, subgraphs_of(node)) for node in every_node(graph) if node.attributes.data)
+    return {node: bodies for node, bodies in found if bodies}
+
+
 def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The subgraphs of a node such as If or Loop."""
     # `data`, because a view of the attributes takes most of the time.
@@ -82,6 +88,16 @@ def nodes_behind(
             found.add(node)
             waiting += before(node)
     return found
+
+
+def live_nodes(graph: ir.Graph) -> set[ir.Node]:
+    """The nodes that an output of a graph depends on; ONNX Runtime removes the others."""
+
+    def before(node: ir.Node) -> Iterator[ir.Node]:
+        inside = (value for body in subgraphs_of(node) for value in body.outputs)
+        return producers([*node.inputs, *inside])
+
+    return nodes_behind(producers(graph.outputs), before)
 
 
 def label_of(node: ir.Node | onnx.NodeProto) -> str:

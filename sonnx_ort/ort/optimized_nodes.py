@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.guards import GUARD
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
-from sonnx_ort.loading.traversal import every_node, label_of, nodes_behind, producers, subgraphs_of
+from sonnx_ort.loading.traversal import bodies_by_node, every_node, label_of, live_nodes
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
@@ -40,6 +40,7 @@ class Dependencies:
         The nodes must be in topological order; `bits` has the bit of each enforced node.
         """
         self._bits = bits
+        self._bodies = bodies_by_node(model.graph)
         self._of: dict[ir.Value, int] = dict.fromkeys(model.graph.inputs, VARYING)
         self._walk(model.graph)
 
@@ -51,7 +52,7 @@ class Dependencies:
         for node in graph:
             inputs = node.inputs[:1] if node.op_type in _OF_FIRST_OPERAND else node.inputs
             read = reduce(or_, (self[v] for v in inputs if v is not None), 0)
-            for body in subgraphs_of(node):
+            for body in self._bodies.get(node, ()):
                 for value in body.inputs:
                     self._of[value] = read | VARYING
                 self._walk(body)
@@ -64,16 +65,6 @@ class Dependencies:
                 read |= VARYING
             for value in node.outputs:
                 self._of[value] = read
-
-
-def live_nodes(model: ir.Model) -> set[ir.Node]:
-    """The nodes that an output of the model depends on; ONNX Runtime removes the others."""
-
-    def before(node: ir.Node) -> Iterator[ir.Node]:
-        inside = (value for body in subgraphs_of(node) for value in body.outputs)
-        return producers([*node.inputs, *inside])
-
-    return nodes_behind(producers(model.graph.outputs), before)
 
 
 _RANDOM = frozenset(
@@ -387,7 +378,7 @@ def _losses(
     classes: Mapping[KeptNode, int],
 ) -> list[str]:
     """What is wrong, if nodes with the same bit can replace each other."""
-    live = live_nodes(expected)
+    live = live_nodes(expected.graph)
     kept = {classes[node] for node in pairs}
     before = Dependencies(expected, {node.node: bit for node, bit in classes.items()})
     after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
