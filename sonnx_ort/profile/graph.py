@@ -79,7 +79,7 @@ DEAD_NODE = _rule("Graph.dead_node", 1305, "every node contributes to an output 
 UNUSED_INPUT = _rule("Graph.unused_input", 1306, "every input is read")
 
 FALSE_CLAIM = _rule(
-    "Graph.false_claim", 1307, "no declaration contradicts what is known of its value"
+    "Graph.false_claim", 1307, "each declared shape is certain, and no declared type is another one"
 )
 
 OPERATORS_OF_THE_SET = _rule(
