@@ -53,6 +53,9 @@ _RANDOM = frozenset(
 )
 """The operators of ONNX that draw random numbers, beside Dropout in training mode."""
 
+_OF_ONNX = frozenset({STANDARD_DOMAIN, "ai.onnx.ml", "ai.onnx.preview.training"})
+"""The domains of ONNX, of whose operators it is known what they do."""
+
 _WITHOUT_ANY = frozenset({"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus"})
 
 _WITHOUT_PARAMETER = {
@@ -161,6 +164,9 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         yield placed.finding(
             OPERATORS_OF_THE_SET, f"{name} is not in the operator set, and no draft covers it"
         )
+        if node.domain not in _OF_ONNX:
+            yield placed.finding(DETERMINISTIC, f"whether {name} is deterministic is not known")
+            yield placed.finding(INFERENCE, f"whether {name} trains is not known")
     trains = _trains(node)
     if (node.domain == STANDARD_DOMAIN and node.op_type in _RANDOM) or (
         trains and node.op_type == "Dropout"

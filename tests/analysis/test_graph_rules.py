@@ -92,6 +92,10 @@ GRAPH_BREACHES = [
     ("Graph.deterministic",
      "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
      ("Dropout 'd'", "Dropout draws random numbers")),
+    ("Graph.deterministic", "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
+     ("Add 'o'", "whether my::Add is deterministic is not known")),
+    ("Graph.inference", "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
+     ("Add 'o'", "whether my::Add trains is not known")),
     ("Graph.inference", "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
      ("Dropout 'd'", "it is an operator for training")),
     (
