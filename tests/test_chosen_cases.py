@@ -114,7 +114,11 @@ def test_case_that_fails_says_how_it_is_chosen_again(tmp_path: Path) -> None:
     assert "6 failed, 1 passed" in said
 
 
-def test_random_trials_that_fail_say_how_they_are_made_again(tmp_path: Path) -> None:
+def test_random_trials_that_fail_say_how_they_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for other in ("SONNX_ORT_SPLICES", "SONNX_ORT_RUNS"):
+        monkeypatch.delenv(other, raising=False)
     options = "--part", "7", "--cases", "0", "-k", "random"
     said = tried(tmp_path, *options, SONNX_ORT_GRAPHS="40")
     assert "test_random - assert 7 < 0" in said

@@ -7,7 +7,8 @@ what those may change that may act.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ import onnx_ir as ir
 from onnx import defs
 
 from sonnx_ort.facts.schemas import operator_schema
-from sonnx_ort.loading.traversal import every_node, in_words
+from sonnx_ort.loading.traversal import every_node, in_words, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 Name = tuple[str, str]
@@ -77,40 +78,80 @@ def unknown_nodes(enforced: ir.Model, optimized: ir.Model) -> list[str]:
         optimized: What ONNX Runtime's optimizers made of it.
     """
     operators, computing = set[Name](), defaultdict[str, set[Name]](set)
-    for node in every_node(enforced.graph):
+    nodes = every_node(enforced.graph)
+    for node in nodes:
         operators.add(_name(node))
         for output in node.outputs:
             computing[str(output.name)].add(_name(node))
     version = enforced.opset_imports.get(STANDARD_DOMAIN, 1)
-    # ONNX Runtime computes an operator without a kernel by the nodes of its definition.
-    defined = {name for name in operators if _is_defined(name, version)}
-    return [
-        text
-        for node in every_node(optimized.graph)
-        for text in _unknown(node, operators, computing, defined)
-    ]
+    known = _Known(
+        operators,
+        computing,
+        _in_branches(nodes, computing),
+        # ONNX Runtime computes an operator without a kernel by the nodes of its definition.
+        {name for name in operators if _is_defined(name, version)},
+    )
+    return [text for node in every_node(optimized.graph) for text in known.unknown(node)]
 
 
-def _unknown(
-    node: ir.Node, operators: set[Name], computing: dict[str, set[Name]], defined: set[Name]
-) -> Iterator[str]:
-    name = _name(node)
-    for output in node.outputs:
-        before = computing.get(str(output.name), set())
-        if name in before or (before & defined and not name[0]):
-            return
+def _in_branches(
+    nodes: Sequence[ir.Node], computing: Mapping[str, set[Name]]
+) -> Mapping[str, list[set[Name]]]:
+    """What computes the results of Ifs in each branch, of which one may take the place of its If.
+
+    Args:
+        nodes: The nodes, each before those inside it.
+        computing: What computes each value.
+    """
+    found = defaultdict[str, list[set[Name]]](list)
+    for node in reversed(nodes):
+        for branch in subgraphs_of(node) if _name(node) == ("", "If") else ():
+            for output, value in zip(node.outputs, branch.outputs, strict=True):
+                ways = computing.get(str(value.name)), *found.get(str(value.name), ())
+                found[str(output.name)] += filter(None, ways)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of the nodes of an enforced model.
+
+    Attributes:
+        operators: Their operators.
+        computing: The operators that compute each value, by name.
+        in_branches: What computes the result of an If in its branches, by the name of the result.
+        defined: The operators that ONNX defines by others.
+    """
+
+    operators: set[Name]
+    computing: Mapping[str, set[Name]]
+    in_branches: Mapping[str, list[set[Name]]]
+    defined: set[Name]
+
+    def unknown(self, node: ir.Node) -> Iterator[str]:
+        """What is not known of a node of the optimized graph; nothing if it may be there."""
+        name = _name(node)
+        for output in node.outputs:
+            before = self.computing.get(str(output.name), set())
+            if name in before or (before & self.defined and not name[0]):
+                return
+            ways = before, *self.in_branches.get(str(output.name), ())
+            if not any(self._may_stand_for(name, each) for each in ways):
+                replaced = " or ".join(sorted(operator for _, operator in before))
+                instead = f", which {replaced} computed" if before else ""
+                yield f"{in_words(node)} computes '{output.name}'{instead}"
+                return
+
+    def _may_stand_for(self, name: Name, before: set[Name]) -> bool:
+        """Whether an operator may compute what others computed, or a new value if none did."""
+        if name in before:
+            return True
         replaced = {operator for _, operator in before}
         allowed = MADE.get(name)
-        if before and replaced <= REMOVED:
-            known = name in operators or allowed is not None or _in_definition(name, defined)
-        elif before:
-            known = allowed is not None and (not allowed or bool(replaced & allowed))
-        else:
-            known = name in operators or allowed is not None or _in_definition(name, defined)
-        if not known:
-            instead = f", which {' or '.join(sorted(replaced))} computed" if before else ""
-            yield f"{in_words(node)} computes '{output.name}'{instead}"
-            return
+        if replaced <= REMOVED:
+            in_definition = bool(self.defined) and not name[0]
+            return name in self.operators or allowed is not None or in_definition
+        return allowed is not None and (not allowed or bool(replaced & allowed))
 
 
 def _name(node: ir.Node) -> Name:
@@ -124,8 +165,3 @@ def _is_defined(name: Name, version: int) -> bool:
         return False
     schema: Any = operator_schema(operator, version, domain)
     return bool(schema and (schema.has_function or schema.has_context_dependent_function))
-
-
-def _in_definition(name: Name, defined: set[Name]) -> bool:
-    """Whether a node may come from a definition: it is of a standard operator."""
-    return bool(defined) and not name[0]

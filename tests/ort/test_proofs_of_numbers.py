@@ -245,6 +245,25 @@ def test_operator_without_a_kernel_may_take_the_place_of_an_identity(backend):
 
 
 @BACKENDS
+@pytest.mark.parametrize("operators", ["Graph.finite", "Graph.finite_values"])
+@pytest.mark.parametrize("inner", ["p = Expand(x, s)", "o = Expand(x, s)  p = Identity(o)"])
+def test_branch_of_a_constant_condition_may_take_the_place_of_its_if(backend, operators, inner):
+    model = parse(f"""(float[3] x) => (float[] z, float[] w) <int64[2] s = {{2, 3}}> {{
+        c = Constant <value = bool {{1}}> ()
+        z = If(c) <then_branch = t () => (float[] p) {{ {inner} }},
+            else_branch = e () => (float[] q) {{ q = Neg(x) }}>
+        w = Exp(x)
+    }}""")
+    contract = Contract((ValueContract("x", (-1, 1)),))
+    for level in LEVELS:
+        session = sonnx_ort.InferenceSession(
+            model, on_one_thread(level), backend=backend, operators=operators, contract=contract
+        )
+        found, _ = session.run(None, {"x": _F([-1, 0, 1])})
+        assert found.tolist() == [[-1, 0, 1]] * 2
+
+
+@BACKENDS
 def test_what_an_unknown_optimizer_makes_is_an_error(backend, monkeypatch):
     """Here ConvMulFusion is one of which nothing is known."""
     off = tuple(name for name in MUST_BE_OFF if name != "ConvMulFusion")

@@ -81,9 +81,10 @@ def test_all_parts_of_the_cases_run_each_week():
     assert cron["cron"].split()[2:4] == ["*", "*"]
     job = workflow["jobs"]["part"]
     assert job["strategy"]["matrix"]["part"] == [*range(1, PARTS + 1)]
-    [step] = [step for step in job["steps"] if "env" in step]
-    assert step["env"] == {"SONNX_ORT_PART": "${{ matrix.part }}"}
-    assert "--thorough --cases 5 --junit-xml" in step["run"]
+    tests, models = (step for step in job["steps"] if "env" in step)
+    assert tests["env"] == models["env"] == {"SONNX_ORT_PART": "${{ matrix.part }}"}
+    assert "--thorough --cases 5 --junit-xml" in tests["run"]
+    assert "--models --cases 3" in models["run"]
     assert workflow["jobs"]["results"]["needs"] == "part"
 
 
