@@ -1,6 +1,6 @@
 """What breaks the rules on graphs, and what a file declares of values."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -89,12 +89,13 @@ class _Placed:
 
 def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
     """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
-    return tuple(_declarations(model, _placed(model), facts))
+    return tuple(_declarations(model, _placed(model), defined_values(model.graph), facts))
 
 
-def _declarations(model: ir.Model, nodes: Sequence[_Placed], facts: Facts) -> Iterator[Finding]:
+def _declarations(
+    model: ir.Model, nodes: Sequence[_Placed], values: Sequence[ir.Value], facts: Facts
+) -> Iterator[Finding]:
     dead = set(dead_nodes([placed.node for placed in nodes]))
-    values = defined_values(model.graph)
     return chain(
         _wrong_declarations(values, facts),
         _unused_inputs(model),
@@ -118,14 +119,15 @@ def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tupl
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
-    nodes = _placed(model)
+    nodes, values = _placed(model), defined_values(model.graph)
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *chain.from_iterable(_other_types(node, facts) for node in nodes),
         *_of_file(identity),
-        *_declarations(model, nodes, facts),
+        *_declarations(model, nodes, values, facts),
     ]
-    undecided = {FALSE_CLAIM: _unproved_declarations(model, facts)}
+    inputs = frozenset(model.graph.inputs)
+    undecided = {FALSE_CLAIM: _unproved_declarations([v for v in values if v not in inputs], facts)}
     decided = (_decided(rule, found, undecided.get(rule, "")) for rule in GRAPH_RULES)
     return tuple(chain.from_iterable(decided))
 
@@ -340,16 +342,15 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
             yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
 
 
-def _unproved_declarations(model: ir.Model, facts: Facts) -> str:
+def _unproved_declarations(values: Iterable[ir.Value], facts: Facts) -> str:
     """Which declared shapes say more than is certain, as a clause; empty if none does.
 
     A session takes them for true: it computes a Shape of them, and drops an Expand to them.
     """
-    inputs = frozenset(model.graph.inputs)
     unproved = [
         (value, stated)
-        for value in defined_values(model.graph)
-        if value.name and not value.is_initializer() and value not in inputs
+        for value in values
+        if value.name and not value.is_initializer()
         if (stated := declared_shape(value)) is not None
         if not _is_proved(stated, facts, value)
     ]

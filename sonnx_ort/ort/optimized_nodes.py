@@ -257,7 +257,7 @@ def matched(expected: list[KeptNode], present: list[KeptNode]) -> dict[KeptNode,
 def matched_by_sources(
     expected: ir.Model,
     optimized: ir.Model,
-    guards: Mapping[str, str],
+    present: list[KeptNode],
     classes: Mapping[KeptNode, int],
 ) -> dict[KeptNode, KeptNode]:
     """Find each enforced node of a model in its optimized form, where names say too little.
@@ -269,10 +269,9 @@ def matched_by_sources(
     Args:
         expected: The model.
         optimized: Its optimized form.
-        guards: The names of guards, by their outputs.
+        present: The enforced nodes of the optimized form.
         classes: The bit of each enforced node of the model, which equal nodes share.
     """
-    present = list(enforced_nodes(optimized, guards))
     named = [node for node in present if node.key[1] or stem(node.node.outputs[0])]
     pairs = {
         node: now
@@ -352,7 +351,8 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
     `guards` has the names of the guards by their outputs.
     """
     to_keep = [node for node in enforced_nodes(expected, guards) if not _always_passes(node)]
-    pairs = matched(to_keep, list(enforced_nodes(optimized, guards)))
+    present = list(enforced_nodes(optimized, guards))
+    pairs = matched(to_keep, present)
     losses: list[str] = []
     complete = len(pairs) == len(to_keep)
     if complete:
@@ -361,7 +361,7 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
     if losses or not complete:
         # An equal node may have replaced it.
         classes = _classes(expected, to_keep)
-        pairs = matched_by_sources(expected, optimized, guards, classes)
+        pairs = matched_by_sources(expected, optimized, present, classes)
         losses = _losses(expected, optimized, pairs, classes)
     renamed = {
         now.node.name: now.guard

@@ -34,6 +34,7 @@ from sonnx_ort.reporting.verdict import (
     causes,
     counted,
     fixed_by_conform,
+    is_unproved_declaration,
     mark_of,
     new_violations,
     unproved_declarations,
@@ -172,7 +173,7 @@ def _unproved_declarations(report: Report, paint: Paint) -> list[str]:
         for obligation in unproved_declarations(report)
         for line in (
             paint(f"not proved, {obligation.rule.id}:", Colour.OPEN),
-            *wrapped(f"{obligation.evidence}", "  "),
+            *wrapped(obligation.evidence, "  "),
             *wrapped(
                 "ONNX Runtime takes declared shapes for true; the rewritten model does not have "
                 "them, but for those of outputs that no node reads",
@@ -419,8 +420,7 @@ def _of_status(report: Report, status: Status) -> list[Obligation]:
 
 
 def _checked_in_runs(report: Report) -> list[Obligation]:
-    unchecked = {id(each) for each in unproved_declarations(report)}
-    return [o for o in _of_status(report, Status.RUNTIME) if id(o) not in unchecked]
+    return [o for o in _of_status(report, Status.RUNTIME) if not is_unproved_declaration(o)]
 
 
 def _obligations(

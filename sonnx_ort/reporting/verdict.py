@@ -130,13 +130,14 @@ def verdict(report: Report) -> Verdict:
     return Verdict(state, word, " ".join(sentences))
 
 
+def is_unproved_declaration(obligation: Obligation) -> bool:
+    """Whether it tells of declared shapes that are not proved, which no run checks."""
+    return obligation.rule is FALSE_CLAIM and obligation.status is Status.RUNTIME
+
+
 def unproved_declarations(report: Report) -> list[Obligation]:
     """What no run checks: declared shapes that are not proved."""
-    return [
-        each
-        for each in report.enforced
-        if each.rule is FALSE_CLAIM and each.status is Status.RUNTIME
-    ]
+    return list(filter(is_unproved_declaration, report.enforced))
 
 
 def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:
