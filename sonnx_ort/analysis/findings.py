@@ -8,9 +8,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.obligation import Finding, Identity, Obligation
 from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
-from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
-from sonnx_ort.analysis.values.value_facts import Facts
-from sonnx_ort.analysis.values.value_types import (
+from sonnx_ort.analysis.schema_parameters import (
     Assumption,
     assumptions,
     convertible_inputs,
@@ -18,6 +16,8 @@ from sonnx_ort.analysis.values.value_types import (
     optional_outputs,
     undefined_outputs,
 )
+from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
+from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.loading.traversal import defined_values, label_of
 from sonnx_ort.loading.written import where_written

@@ -19,9 +19,9 @@ from functools import cached_property
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.analysis.schema_parameters import numeric_types
 from sonnx_ort.analysis.values.declarations import declared_shape, declared_type, is_sparse
 from sonnx_ort.analysis.values.value_facts import Facts
-from sonnx_ort.analysis.values.value_types import numeric_types
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_in

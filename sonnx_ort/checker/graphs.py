@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.checker.strict_reading import elements_of as stored_elements
@@ -20,6 +20,7 @@ from sonnx_ort.facts.deriving import Engine
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import MAX_ELEMENTS
 from sonnx_ort.facts.sizes import Rejected, Sizes, require
+from sonnx_ort.facts.types import declared_type, name_of_type, tensor_of
 
 
 def bodies_of(node: NodeProto) -> list[GraphProto]:
@@ -200,7 +201,7 @@ class Definitions(Engine):
         """The type of the elements of a stored value."""
         tensor = self._stored_tensor(value)
         values = tensor.values if isinstance(tensor, SparseTensorProto) else tensor
-        return type_name(values.data_type)
+        return name_of_type(values.data_type)
 
     def _stored_tensor(self, value: str) -> TensorProto | SparseTensorProto:
         found = self._constants[value] if value in self._constants else self._sparse.get(value)
@@ -339,6 +340,17 @@ class Node(facts.Node):
         value = self.attribute(name)
         return stored_elements(value) if isinstance(value, TensorProto) else None
 
+    def held_type(self, name: str) -> str | None:
+        """The type that an attribute is, or that of the tensor that it is."""
+        match self.attribute(name):
+            case TensorProto() as tensor:
+                return tensor_of(name_of_type(tensor.data_type))
+            case SparseTensorProto() as sparse:
+                return tensor_of(name_of_type(sparse.values.data_type))
+            case TypeProto() as kind:
+                return declared_type(kind)
+        return None
+
     def shape(self, index: int = 0) -> Sizes:
         """The shape of an operand."""
         shape: Sizes = self.model.known("shape", self.name(index))
@@ -359,8 +371,3 @@ class Node(facts.Node):
     def held_shape(self) -> Sizes | None:
         """The shape of the tensor that a Constant holds; such tensors are known before."""
         return None
-
-
-def type_name(data_type: int) -> str:
-    """The name of a type of elements."""
-    return str(TensorProto.DataType.Name(data_type)).lower()

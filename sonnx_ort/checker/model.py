@@ -5,15 +5,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import onnx
-from onnx import TensorProto
 
-from sonnx_ort.checker.graphs import Definitions, Node, type_name, with_unique_names
+from sonnx_ort.checker.graphs import Definitions, Node, with_unique_names
 from sonnx_ort.checker.strict_reading import OWN_DOMAIN, strict
 from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.deriving import Watch, all_derived
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
-from sonnx_ort.facts.types import Type, element_of, result_type, tensor_of
+from sonnx_ort.facts.types import Type, TypedNode, Types, declared_type, element_of, tensor_of
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.operand import Operand
@@ -21,40 +20,6 @@ from sonnx_ort.terms.operand import Operand
 if TYPE_CHECKING:
     from sonnx_ort.profile.contract import Contract
     from sonnx_ort.profile.contract_rules import OnSizes
-
-
-def type_of(node: Node, index: int) -> str:
-    """The type of the elements of a result.
-
-    Raises:
-        Rejected: It does not follow, or the result is no tensor.
-    """
-    if node.op_type == "Broadcast":
-        return node.type(index)
-    found = element_of(result_type(_Typed(node), index), "tensor")
-    if found is None:
-        raise Rejected(f"there is no rule for the type of a {node.op_type}")
-    return found
-
-
-class _Typed:
-    """A node whose operands are tensors, if their types are known."""
-
-    def __init__(self, node: Node) -> None:
-        self.operator = ("", node.op_type, node.model.version)
-        self.inputs, self.outputs = node.operands, node.results
-        self._node = node
-
-    def input_type(self, index: int) -> Type:
-        return tensor_of(self._node.type(index)) if self._node.given(index) else ""
-
-    def named_type(self, attribute: str) -> Type:
-        value = self._node.attribute(attribute)
-        return tensor_of(type_name(value)) if isinstance(value, int) else None
-
-    def attribute_type(self, attribute: str) -> Type:
-        value = self._node.attribute(attribute)
-        return tensor_of(type_name(value.data_type)) if isinstance(value, TensorProto) else None
 
 
 class Model(Definitions):
@@ -69,6 +34,7 @@ class Model(Definitions):
         self.proto, self.names = with_unique_names(strict(model))
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
         super().__init__(self.proto.graph, versions, changing)
+        self._types = Types(self.main, versions, self._known_type, {OWN_DOMAIN: _types_of_own})
         self._symbols: dict[str, tuple[str, int]] = {}
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
@@ -79,31 +45,17 @@ class Model(Definitions):
         return (node.domain, node.op_type) == (OWN_DOMAIN, "Broadcast")
 
     def _type(self, value: str) -> str:
-        if self.is_input(value):
-            return type_name(self._inputs[value].type.tensor_type.elem_type)
-        if self.is_stored(value):
-            return self.stored_type(value)
-        if value in self._takers:
-            return self._type_of_state(*self._takers[value])
-        node, place = self._node(value)
-        bodies = node.bodies
-        if not bodies:
-            return type_of(self.node(value), place)
-        # A Loop's body gives its condition first. ONNX Runtime holds types to be the same.
-        place += node.op_type == "Loop"
-        types = {self.known("type", body.outputs[place]) for body in bodies}
-        require(len(types) == 1, "its branches differ")
-        return str(types.pop())
+        kind = self._types.of(value)
+        found = element_of(kind, "tensor") or element_of(kind, "sparse_tensor")
+        if found is None:
+            raise Rejected("no rule says that it is a tensor, and of which type")
+        return found
 
-    def _type_of_state(self, node: facts.Node, place: int) -> str:
-        """The type of an input of a body, which has that of the operand in every iteration."""
-        if node.op_type == "Loop" and place < 2:
-            return ("int64", "bool")[place]
-        # The operands of a Scan of version 8 begin with the lengths of sequences.
-        same_types = node.op_type == "Loop" or (node.op_type == "Scan" and node.version > 8)
-        known = same_types and not node.domain and place < node.operands
-        require(known, f"the inputs of the body of a {node.op_type} are open")
-        return str(self.known("type", node.operand(place)))
+    def _known_type(self, value: str) -> Type:
+        """The type of an input, or of a stored value."""
+        if self.is_input(value):
+            return declared_type(self._inputs[value].type)
+        return tensor_of(self.stored_type(value))
 
     def _shapes_of(self, node: facts.Node) -> Sequence[PartialSizes | None]:
         return self._broadcast(node) if node.domain else super()._shapes_of(node)
@@ -162,6 +114,12 @@ class Model(Definitions):
         """The node that has this output."""
         node, _ = self._node(output)
         return cast(Node, node)
+
+
+def _types_of_own(node: TypedNode) -> Sequence[Type]:
+    """The types of the results of a Broadcast: those of its operands."""
+    known = node.operator[1] == "Broadcast"
+    return [node.input_type(index) if known else None for index in range(node.outputs)]
 
 
 def established(

@@ -4,8 +4,9 @@ from typing import Any
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
-from sonnx_ort.checker.graphs import graphs_of, type_name
+from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.facts.sizes import NAME, Rejected, require
+from sonnx_ort.facts.types import name_of_type
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT, both
 from sonnx_ort.profile.contract import Contract, contract_from_json, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
@@ -32,7 +33,8 @@ def require_contract(graph: GraphProto, contract: Contract) -> None:
     for each in contract.types:
         own = inputs.get(each.input, ValueInfoProto()).type.tensor_type.elem_type
         require(
-            own and type_name(own) == each.dtype, f"'{each.input}' is not declared as {each.dtype}"
+            own and name_of_type(own) == each.dtype,
+            f"'{each.input}' is not declared as {each.dtype}",
         )
     for names in (limited, stated, named, carried, typed):
         require(len(names) == len(set(names)), "the contract names something twice")

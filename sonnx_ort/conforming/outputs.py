@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.values.value_types import optional_outputs, undefined_outputs
+from sonnx_ort.analysis.schema_parameters import optional_outputs, undefined_outputs
 from sonnx_ort.loading.traversal import ValueNames, every_node, label_of
 from sonnx_ort.profile.graph import EDGES, UNREAD
 

@@ -14,8 +14,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.analysis.values.value_facts import Facts
-from sonnx_ort.analysis.values.value_types import allowed_types
-from sonnx_ort.facts.schemas import operator_schema
+from sonnx_ort.facts.schemas import allowed_types, operator_schema
 
 NEWEST: Mapping[str, int] = {"": 28, "ai.onnx.ml": 5}
 """The last version of the operators of each domain that changes were tried with."""

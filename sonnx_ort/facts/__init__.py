@@ -23,7 +23,7 @@ which reads its graph by a view. Python and onnx are all that this room needs.
     intervals    ranges of floats; interval_functions, interval_sums, interval_recurrent and
                  interval_layout have their rules
     moving       whose elements results have, and the rules that follow from that
-    types        the types of results, from the schemas of operators
+    types        the types of values, from the schemas of operators
     schemas, attributes
                  what onnx knows of an operator, and what a file says of a node
 """

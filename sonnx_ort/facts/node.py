@@ -187,6 +187,10 @@ class Node(ABC):
         """The elements of an attribute that is a tensor; None if it is none or omitted."""
 
     @abstractmethod
+    def held_type(self, name: str) -> str | None:
+        """The type that an attribute is, or that of the tensor that it is, as ONNX writes it."""
+
+    @abstractmethod
     def is_free(self, index: int) -> bool:
         """Whether an operand is an input of the model or a small constant."""
 

@@ -1,16 +1,23 @@
-"""Types of the results of nodes, from the schemas of their operators.
+"""Types of the values of a model, from the schemas of operators.
 
 A type is written as ONNX does: `tensor(float)`, `seq(tensor(int64))`. ONNX Runtime derives the same
 types, and starts no session of a model that declares others.
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import onnx.defs
+from onnx import TensorProto, TypeProto
 
+from .iterations import COUNTERS, FIRST_WITHOUT_BATCH
+from .node import Graph, Node, Value
 from .schemas import operator_schema
+
+_logger = logging.getLogger("sonnx_ort")
 
 Type = str | None
 """A type; None if it is unknown."""
@@ -54,10 +61,40 @@ def sequence_of(kind: Type) -> Type:
     return kind and f"{_SEQUENCE}({kind})"
 
 
+def optional_of(kind: Type) -> Type:
+    """The type of a value of a type, or of none."""
+    return kind and f"{_OPTIONAL}({kind})"
+
+
 def element_of(kind: Type, container: str = _SEQUENCE) -> Type:
     """The type of the elements of a sequence or another container; None for any other type."""
     begin = f"{container}("
     return kind[len(begin) : -1] if kind is not None and kind.startswith(begin) else None
+
+
+def name_of_type(data_type: int) -> str:
+    """The ONNX name of a type of elements, for its number.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return str(TensorProto.DataType.Name(data_type)).lower()
+
+
+_NAMES = frozenset(map(name_of_type, set(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}))
+
+
+def declared_type(kind: TypeProto) -> Type:
+    """A type of a file; None for one whose elements it leaves open, and for a map."""
+    match kind.WhichOneof("value"):
+        case "tensor_type" | "sparse_tensor_type" as field:
+            name = name_of_type(getattr(kind, field).elem_type)
+            return f"{field.removesuffix('_type')}({name})" if name in _NAMES else None
+        case "sequence_type":
+            return sequence_of(declared_type(kind.sequence_type.elem_type))
+        case "optional_type":
+            return optional_of(declared_type(kind.optional_type.elem_type))
+    return None
 
 
 class _Signature(NamedTuple):
@@ -122,8 +159,7 @@ def _given(*attributes: str) -> _Rule:
 
 
 def _optional(node: TypedNode) -> Type:
-    kind = node.input_type(0) or node.named_type("type")
-    return kind and f"{_OPTIONAL}({kind})"
+    return optional_of(node.input_type(0) or node.named_type("type"))
 
 
 def _quantized(node: TypedNode) -> Type:
@@ -147,8 +183,8 @@ _PAST_STATE = 3
 """The input of a LinearAttention that has the type of its second result, if it is given."""
 
 _CONSTANTS = (
-    *("value", "value_float", "value_floats", "value_int", "value_ints", "value_string"),
-    "value_strings",
+    *("value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints"),
+    *("value_string", "value_strings"),
 )
 
 _STANDARD: Mapping[str, _Rule] = {
@@ -196,3 +232,140 @@ _UNBOUND: Mapping[tuple[str, str], _Rule] = {
     ),
 }
 """The types of results that are those of no input: they follow from attributes or containers."""
+
+
+class _Typed:
+    """A node whose inputs have the given types; empty for those that are omitted."""
+
+    def __init__(self, node: Node, version: int, given: Sequence[Type]) -> None:
+        self.operator = (node.domain, node.op_type, version)
+        self.inputs, self.outputs = len(given), node.results
+        self._node, self._given = node, given
+
+    def input_type(self, index: int) -> Type:
+        return self._given[index] if index < len(self._given) else ""
+
+    def named_type(self, attribute: str) -> Type:
+        match self._node.attribute(attribute):
+            case str() as name if name.lower() in _NAMES:  # in the first version of Cast
+                return tensor_of(name.lower())
+            case int() as number if number in TensorProto.DataType.values():
+                name = name_of_type(number)
+                return tensor_of(name) if name in _NAMES else None
+        return self._node.held_type(attribute)
+
+    def attribute_type(self, attribute: str) -> Type:
+        value = self._node.attribute(attribute)
+        match value[:1] if isinstance(value, list | tuple) else [value]:
+            case [int()]:
+                return tensor_of("int64")
+            case [float()]:
+                return tensor_of("float")
+            case [str()]:
+                return tensor_of("string")
+        return self._node.held_type(attribute)
+
+
+def types_of_results(node: Node, version: int, given: Sequence[Type]) -> Sequence[Type]:
+    """The types of the results of a node without bodies.
+
+    Args:
+        node: The node.
+        version: The version of its domain.
+        given: The types of its operands; empty for those that are omitted.
+    """
+    typed = _Typed(node, version, given)
+    return [result_type(typed, index) for index in range(node.results)]
+
+
+OwnTypes = Callable[[TypedNode], Sequence[Type]]
+"""Gives the types of the results of a node that is no operator of ONNX."""
+
+_COUNTERS = (tensor_of("int64"), tensor_of("bool"))
+"""What a Loop passes to its body first: the iteration number and the condition."""
+
+
+class Types:
+    """The types of all values of a model, without what it declares of others than its inputs."""
+
+    def __init__(
+        self,
+        main: Graph,
+        versions: Mapping[str, int],
+        known: Callable[[Value], Type],
+        own: Mapping[str, OwnTypes],
+    ) -> None:
+        """Follow the nodes of a model.
+
+        Args:
+            main: Its main graph.
+            versions: The versions of the operators, by their domain.
+            known: Gives the type of an input of the model, and of a stored value.
+            own: What gives the types of results, by the domain, if it is none of ONNX.
+        """
+        self._versions, self._declared, self._own = versions, known, own
+        self._types: dict[Value, Type] = {}
+        self._keep(main.inputs, map(known, main.inputs))
+        self._follow(main)
+
+    def of(self, value: Value) -> Type:
+        """The type of a value; None if it is not known."""
+        return self._types.get(value)
+
+    def _keep(self, values: Iterable[Value | None], types: Iterable[Type]) -> None:
+        for value, kind in zip(values, types, strict=False):
+            if value is not None and kind:
+                self._types[value] = kind
+
+    def _follow(self, graph: Graph) -> None:
+        self._keep(graph.stored, map(self._declared, graph.stored))
+        for node in graph.nodes:
+            try:
+                self._keep(node.outputs, self._results(node))
+            except Exception:
+                # A malformed node must not stop the analysis.
+                _logger.debug("the types of %s are unknown", node.op_type, exc_info=True)
+
+    def _results(self, node: Node) -> Sequence[Type]:
+        given = ["" if value is None else self._types.get(value) for value in node.inputs]
+        bodies = node.bodies
+        found = self._through_bodies(node, given, bodies) if bodies else None
+        if found is not None:
+            return found
+        version = self._versions.get(node.domain, 0)
+        if node.domain in self._own:
+            return self._own[node.domain](_Typed(node, version, given))
+        return types_of_results(node, version, given)
+
+    def _through_bodies(
+        self, node: Node, given: Sequence[Type], bodies: Sequence[Graph]
+    ) -> Sequence[Type] | None:
+        """The types of results that follow from bodies, which are followed; None if none do."""
+        operator = "" if node.domain else node.op_type
+        taken: Sequence[Type] = ()
+        match operator:
+            case "Loop":
+                taken = (*_COUNTERS, *given[COUNTERS:])
+            case "Scan":
+                # With a batch, the lengths of its sequences stand in front of its other inputs.
+                taken = given[1:] if node.version < FIRST_WITHOUT_BATCH else given
+            case "SequenceMap":
+                taken = [element_of(kind) or kind for kind in given]
+        for body in bodies:
+            self._keep(body.inputs, taken)
+            self._follow(body)
+        results = [[self._types.get(value) for value in body.outputs] for body in bodies]
+        match operator, results:
+            case "If", [one, other]:
+                # A session does not start if they differ.
+                pairs = zip(one, other, strict=False)
+                return [(a or b) if not a or not b or a == b else None for a, b in pairs]
+            case "Loop", [(_, *of_body)]:
+                initial = chain(given[COUNTERS:], [None] * len(of_body))
+                # A state may begin as an optional and go on as its element.
+                return [own or first for own, first in zip(of_body, initial, strict=False)]
+            case "Scan", [of_body]:
+                return of_body
+            case "SequenceMap", [of_body]:
+                return list(map(sequence_of, of_body))
+        return None

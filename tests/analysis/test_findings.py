@@ -6,7 +6,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.analysis.values.value_types import convertible_inputs
+from sonnx_ort.analysis.schema_parameters import convertible_inputs
 from support.graphs import parse
 
 DOMAINS = {"my": 1}

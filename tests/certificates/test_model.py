@@ -120,7 +120,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         *("y", "elements", [7])),
     "another value of a Constant": (
         parse("() => (int64[1] y) { y = Constant<value_ints = [7]>() }"),
-        *("y", "type", "there is no rule for the type of a Constant")),
+        *("y", "type", "int64")),
     "the value of a Constant of another domain": (
         changed("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }", in_a_domain),
         *("y", "shape", "the domain com.example is not known")),
@@ -135,15 +135,15 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "another state of a Loop": (parse(LOOPED), "r", "type", "float"),
     "a shape of a state": (parse(LOOPED), "s", "shape", ["n"]),
     "a state of a Loop of another domain": (changed(LOOPED, in_a_domain),
-        *("s", "type", "the inputs of the body of a Loop are open")),
+        *("s", "type", "no rule says that it is a tensor, and of which type")),
     "a state without an operand": (changed(LOOPED, lambda graph: graph.node[-1].input.pop()),
-        *("r", "type", "the inputs of the body of a Loop are open")),
+        *("r", "type", "no rule says that it is a tensor, and of which type")),
     "a state of a Scan": (parse(SCANNED), "s", "type", "double"),
     "a state of a Scan behind the lengths of sequences": (
         parse(SCANNED.replace("(x, f)", "(, x, f)"), opset=8),
-        *("r", "type", "the inputs of the body of a Scan are open")),
+        *("r", "type", "float")),
     "a state of a Scan of another domain": (changed(SCANNED, in_a_domain),
-        *("s", "type", "the inputs of the body of a Scan are open")),
+        *("s", "type", "no rule says that it is a tensor, and of which type")),
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
     "a result of a Scan": (parse(SCANNED), "g", "type", "float"),
     "the shape of a state of a Scan": (parse(SCANNED), "t", "shape", ["n"]),
@@ -153,7 +153,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "an input of another body": (
         changed(BRANCHED,
             lambda graph: graph.node[0].attribute[0].g.input.append(declared("given", 1))),
-        *("given", "type", "the inputs of the body of a If are open")),
+        *("given", "type", "no rule says that it is a tensor, and of which type")),
     "a Shape behind a true claim": (
         changed("(float[2, 3] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }",
             declaring("a", 2, 3)),

@@ -15,6 +15,8 @@ from typing import Any
 import onnx_ir as ir
 
 from sonnx_ort.facts.sizes import NAME
+from sonnx_ort.facts.types import Type, optional_of, sequence_of, tensor_of
+from sonnx_ort.loading.serialization import holds_another_type
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape
 
@@ -64,6 +66,20 @@ def declared_type(value: ir.Value) -> str | None:
 def type_name(dtype: ir.DataType) -> str:
     """The ONNX name of an element type of onnx_ir."""
     return dtype.name.lower()
+
+
+def written_type(kind: ir.TypeProtocol) -> Type:
+    """A type as ONNX writes it; None for one that the graph library does not know."""
+    match kind:
+        case ir.TensorType():
+            return tensor_of(type_name(kind.dtype))
+        case ir.SparseTensorType():
+            return f"sparse_tensor({type_name(kind.dtype)})"
+        case ir.SequenceType():
+            return sequence_of(written_type(kind.elem_type))
+        case ir.OptionalType() if not holds_another_type(kind):
+            return optional_of(written_type(kind.elem_type))
+    return None
 
 
 def declared_shape(value: ir.Value) -> Shape | None:

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.analysis.values.declarations import constant_tensor
+from sonnx_ort.analysis.values.declarations import constant_tensor, type_name, written_type
 from sonnx_ort.facts.catalog import operator_version, verified_rule
 from sonnx_ort.facts.iterations import Iteration, loop_of
 from sonnx_ort.facts.node import MAX_ELEMENTS, REFERENCE, Graph, Node, Rules
 from sonnx_ort.facts.operators import ELEMENTWISE, PRODUCTS, REDUCTIONS
 from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.facts.sizes import Bounds, PartialSizes, Sizes
+from sonnx_ort.facts.types import tensor_of
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -168,6 +169,16 @@ class GraphNode(Node):
         else:
             tensor = self.attribute(name)
         return tensor.numpy() if isinstance(tensor, ir.TensorProtocol) else None
+
+    def held_type(self, name: str) -> str | None:
+        """The type that an attribute is, or that of the tensor that it is."""
+        attribute = self.node.attributes.data.get(name)
+        if attribute is None or attribute.is_ref():
+            return None
+        if attribute.type is ir.AttributeType.TENSOR:
+            return tensor_of(type_name(attribute.value.dtype))
+        kind = attribute.value.type if isinstance(attribute.value, ir.TypeAndShape) else None
+        return None if kind is None else written_type(kind)
 
     def is_free(self, index: int) -> bool:
         """Whether an operand is an input of the model or a small constant."""

@@ -17,10 +17,10 @@ from sonnx_ort.analysis.checked_values import CheckedValue
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.values.provenance import is_control_input
 from sonnx_ort.analysis.values.value_facts import Facts
-from sonnx_ort.analysis.values.value_types import allowed_types
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.facts.schemas import allowed_types
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

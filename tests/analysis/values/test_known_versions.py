@@ -11,7 +11,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.analysis import ruled_nodes
 from sonnx_ort.analysis.ruled_nodes import RuledNode, is_of_known_version
-from sonnx_ort.analysis.values.value_types import numeric_types
+from sonnx_ort.analysis.schema_parameters import numeric_types
 from sonnx_ort.facts import iterations as iteration
 from sonnx_ort.facts.catalog import SHAPE_RULES
 from sonnx_ort.facts.operators import RULES
