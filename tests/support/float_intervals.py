@@ -26,7 +26,27 @@ def interval_of(
     dtype: str = "float",
     **attributes: Any,
 ) -> Interval:
-    """What the rule says of the first float result.
+    """What the rule says of the first float result; `node_of` has the arguments."""
+    node, _ = node_of(
+        operator, *operands, shapes=shapes, version=version, dtype=dtype, **attributes
+    )
+    return said_of(node)
+
+
+def said_of(node: GraphNode) -> Interval:
+    """What the rule says of the first float result of a node."""
+    return next(each for each in INTERVAL_RULES[node.op_type](node) if each is not None)
+
+
+def node_of(
+    operator: str,
+    *operands: Operand,
+    shapes: Sequence[Sequence[int | str] | None] = (),
+    version: int = 20,
+    dtype: str = "float",
+    **attributes: Any,
+) -> tuple[GraphNode, dict[ir.Value, Interval]]:
+    """A node, and the intervals of its operands, which may be replaced.
 
     Args:
         operator: The operator.
@@ -68,7 +88,7 @@ def interval_of(
             reads_weights=True,
         ),
     )
-    return next(each for each in INTERVAL_RULES[operator](node) if each is not None)
+    return node, intervals
 
 
 def assert_is(found: Interval, lower: float, upper: float, *, nan: bool) -> None:
