@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.ruled_nodes import RuledNode
+from sonnx_ort.analysis.values.declarations import declared_type
 from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -128,6 +130,9 @@ class ExaminedNode:
     Attributes:
         broadcast: The plan for a Broadcast in front of the node; None if it needs none.
         proof_uses_guards: Whether a proof uses guards of earlier nodes.
+        element_type: The proved type of the operands, else the declared one; None if both are
+            unknown. A wrong declaration changes no result: a session with types that do not match
+            does not start.
         foldable: For each operand, whether ONNX Runtime may fold it as a constant.
         may_be_misinferred: For each operand, whether ONNX Runtime may infer a wrong rank or wrong
             sizes.
@@ -140,6 +145,7 @@ class ExaminedNode:
     obligations: tuple[Obligation, ...]
     broadcast: BroadcastPlan | None = None
     proof_uses_guards: bool = False
+    element_type: ElementType | None = None
     foldable: tuple[bool, ...] = ()
     may_be_misinferred: tuple[bool, ...] = ()
     waived: tuple[Obligation, ...] = ()
@@ -160,9 +166,21 @@ def examine_node(
     )
     return replace(
         examined,
+        element_type=_element_type(ruled, examined.operands),
         foldable=tuple(map(facts.foldable, ruled.inputs)),
         may_be_misinferred=tuple(map(facts.may_be_misinferred, ruled.inputs)),
     )
+
+
+def _element_type(ruled: RuledNode, operands: Operands) -> ElementType | None:
+    own = ruled.operator.operand_types
+    for operand in operands:
+        if operand.element_type is not None and operand.name not in own:
+            return ElementType.named(operand.element_type)
+    pairs = zip(ruled.operand_names, ruled.inputs, strict=True)
+    outputs = [] if ruled.operator.result_type else [ruled.output]
+    declared = map(declared_type, [*(v for name, v in pairs if name not in own), *outputs])
+    return next(filter(None, map(ElementType.named, declared)), None)
 
 
 def operands_fit(obligations: Iterable[Obligation]) -> bool:

@@ -281,7 +281,8 @@ class Node(facts.Node):
         version = operator_version(proto.op_type, model.version)
         inputs = [name or None for name in proto.input]
         outputs = [name or None for name in proto.output]
-        super().__init__(proto.domain, proto.op_type, version, inputs, outputs)
+        kind, known = (proto.domain, proto.op_type, version), model.known_or_none
+        super().__init__(*kind, inputs, outputs, fact=known)
         self.proto = proto
         self.model = model
 
@@ -295,9 +296,7 @@ class Node(facts.Node):
         """None: the checker tells no size by a symbol."""
         return frozenset()
 
-    @property
-    def bodies(self) -> Sequence[facts.Graph]:
-        """The graphs that its attributes hold."""
+    def _read_bodies(self) -> Sequence[facts.Graph]:
         bodies = bodies_of(self.proto)
         return [self.model.graph(body) for body in bodies] if bodies else ()
 
@@ -314,10 +313,6 @@ class Node(facts.Node):
     def name(self, index: int) -> str:
         """The name of an operand; empty for one that is omitted."""
         return self.operand(index) or ""
-
-    def fact(self, kind: str, value: str) -> Any:
-        """What is established of a value; None if nothing is."""
-        return self.model.known_or_none(kind, value)
 
     def type(self, index: int = 0) -> str:
         """The type of an operand."""

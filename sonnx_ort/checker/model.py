@@ -12,7 +12,7 @@ from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.deriving import Watch, all_derived
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
-from sonnx_ort.facts.types import Type, TypedNode, Types, declared_type, element_of, tensor_of
+from sonnx_ort.facts.types import Type, TypedNode, Types, declared_type, tensor_of
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.operand import Operand
@@ -34,7 +34,7 @@ class Model(Definitions):
         self.proto, self.names = with_unique_names(strict(model))
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
         super().__init__(self.proto.graph, versions, changing)
-        self._types = Types(self.main, versions, self._known_type, {OWN_DOMAIN: _types_of_own})
+        self.types = Types(self.main, versions, self._known_type, {OWN_DOMAIN: _types_of_own})
         self._symbols: dict[str, tuple[str, int]] = {}
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
@@ -43,13 +43,6 @@ class Model(Definitions):
     def _is_own(self, node: facts.Node) -> bool:
         """Whether a node is a Broadcast, which is no operator of ONNX."""
         return (node.domain, node.op_type) == (OWN_DOMAIN, "Broadcast")
-
-    def _type(self, value: str) -> str:
-        kind = self._types.of(value)
-        found = element_of(kind, "tensor") or element_of(kind, "sparse_tensor")
-        if found is None:
-            raise Rejected("no rule says that it is a tensor, and of which type")
-        return found
 
     def _known_type(self, value: str) -> Type:
         """The type of an input, or of a stored value."""

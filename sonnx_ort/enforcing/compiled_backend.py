@@ -29,7 +29,6 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.decision import Decision
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, record_rules
 from sonnx_ort.enforcing.python_kernels import has_other_zeros
-from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import escaped
 from sonnx_ort.facts.catalog import operator_version
 from sonnx_ort.guards.guard import Operands
@@ -215,7 +214,7 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     A node of constants is kept if all its rules are proved: ONNX Runtime folds only standard ones.
     It is not if ONNX Runtime would fold it to other zeros.
     """
-    element_type = element_type_of(examined)
+    element_type = examined.element_type
     if not (_broadcasts_equally(examined) or _computes(examined)):
         return False
     plan = examined.broadcast
@@ -248,7 +247,7 @@ def _stays(examined: ExaminedNode) -> bool:
         shapes_proved
         and examined.broadcast is None
         and not _is_broadcast(examined)
-        and element_type_of(examined) in _COMPUTED_ONCE
+        and examined.element_type in _COMPUTED_ONCE
         and not has_other_zeros(examined)
         and not ruled.further_attributes
         and ruled.version >= ruled.operator.oldest_kernels
@@ -275,7 +274,7 @@ def _computes(examined: ExaminedNode) -> bool:
     """Whether there is a kernel for a node: its operator, type, attributes and broadcasting."""
     ruled = examined.ruled
     compiled = COMPILED_OPERATORS.get(ruled.operator.name)
-    if compiled is None or element_type_of(examined) not in compiled.types:
+    if compiled is None or examined.element_type not in compiled.types:
         return False
     standard = compiled.standard
     if standard is None:

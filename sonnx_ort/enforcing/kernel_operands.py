@@ -14,7 +14,6 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, BROADCAST_SHAPE, omitted
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.layout import BROADCAST, E1
@@ -75,7 +74,7 @@ def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Valu
     element_type: ElementType | None = ElementType.INT64
     if name not in ruled.operator.by_shape:
         fixed = ElementType.named(ruled.operator.operand_types.get(name))
-        element_type = fixed or element_type_of(examined)
+        element_type = fixed or examined.element_type
     if element_type is None:
         raise SonnxError(
             f"{ruled.operator.name} '{ruled.label}': {name} is not given, and its element type "

@@ -47,7 +47,7 @@ from sonnx_ort.enforcing.python_kernels import (
     require_kernel,
     require_nothing_waived,
 )
-from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
+from sonnx_ort.enforcing.value_info import converted_back, converted_operands
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
@@ -212,7 +212,7 @@ class PythonBackend(EnforcingBackend):
             operands = converted_operands(nodes, ruled, operands, carrier)
         operands = expand_operands(nodes, examined, operands, self.decisions())
         result = self._enforced(nodes, examined, operands)
-        element_type = element_type_of(examined)
+        element_type = examined.element_type
         if carrier is not None and element_type is not None and not ruled.operator.result_type:
             result = converted_back(nodes, result, element_type)
         return result
@@ -222,7 +222,7 @@ class PythonBackend(EnforcingBackend):
 
         ONNX Runtime has no kernels for bfloat16 but of operators that move elements.
         """
-        ruled, element_type = examined.ruled, element_type_of(examined)
+        ruled, element_type = examined.ruled, examined.element_type
         operands = hide_misinferred_shapes(nodes, ruled.inputs, examined)
         shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
@@ -245,7 +245,7 @@ class PythonBackend(EnforcingBackend):
         if carrier is not None:
             checked = converted_operands(nodes, ruled, checked, carrier)
         passed = self._enforced(nodes, examined, checked)
-        element_type = element_type_of(examined)
+        element_type = examined.element_type
         position = custom.passed_operand
         converted = checked[position] is not operands[position]
         if converted and element_type is not None:

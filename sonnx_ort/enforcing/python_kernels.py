@@ -11,7 +11,6 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.custom_ops.arithmetic import SELECTING
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.element_type import CARRIERS, ElementType, Family
@@ -22,7 +21,7 @@ from sonnx_ort.terms.operand import Operand, has_known_sizes
 
 def carrier_of(examined: ExaminedNode) -> ElementType | None:
     """The type that a node is computed in instead of the operands' own; None if it is the same."""
-    element_type = element_type_of(examined)
+    element_type = examined.element_type
     custom = CUSTOM_OPERATORS.get(examined.ruled.operator.name)
     return None if custom is None or element_type is None else custom.carriers.get(element_type)
 
@@ -30,7 +29,7 @@ def carrier_of(examined: ExaminedNode) -> ElementType | None:
 def has_kernel(examined: ExaminedNode) -> bool:
     """Whether a standard kernel computes the node in its own type, as the custom operator does."""
     custom = CUSTOM_OPERATORS.get(examined.ruled.operator.name)
-    if custom is None or element_type_of(examined) is None or carrier_of(examined) is not None:
+    if custom is None or examined.element_type is None or carrier_of(examined) is not None:
         return False
     return custom.arithmetic is None or not examined.ruled.further_attributes
 
@@ -40,13 +39,13 @@ def can_keep_standard_node(examined: ExaminedNode) -> bool:
     operator = examined.ruled.operator
     custom = CUSTOM_OPERATORS.get(operator.name)
     if custom is None or custom.arithmetic is None:
-        return operator.moves_elements or element_type_of(examined) is not ElementType.BFLOAT16
+        return operator.moves_elements or examined.element_type is not ElementType.BFLOAT16
     return has_kernel(examined)
 
 
 def has_other_zeros(examined: ExaminedNode) -> bool:
     """Whether a standard kernel may give zeros of other signs than the custom operator."""
-    element_type = element_type_of(examined)
+    element_type = examined.element_type
     may_be_float = element_type is None or element_type.family is Family.FLOAT
     return examined.ruled.operator.name in SELECTING and may_be_float
 
@@ -58,7 +57,7 @@ def require_kernel(examined: ExaminedNode) -> None:
         SonnxError: There is no kernel for the node.
     """
     ruled = examined.ruled
-    name, element_type = ruled.operator.name, element_type_of(examined)
+    name, element_type = ruled.operator.name, examined.element_type
     problem = f"{name} '{ruled.label}': the python backend has no kernel for it"
     if element_type is ElementType.BFLOAT16 and not ruled.operator.computes_bfloat16:
         raise SonnxError(f"{problem} in {element_type}, and ONNX Runtime has none either")

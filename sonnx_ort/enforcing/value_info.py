@@ -21,27 +21,6 @@ from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.terms.operand import Shape, broadcast_shape
 
 
-def element_type_of(examined: ExaminedNode) -> ElementType | None:
-    """The proved type of a node's operands, else the declared one.
-
-    A wrong declaration changes no result: a session with types that do not match does not start.
-    """
-    ruled = examined.ruled
-    own = ruled.operator.operand_types
-    for operand in examined.operands:
-        if operand.element_type is not None and operand.name not in own:
-            return ElementType.named(operand.element_type)
-    inputs = [
-        v for name, v in zip(ruled.operand_names, ruled.inputs, strict=True) if name not in own
-    ]
-    outputs = [] if ruled.operator.result_type else [ruled.output]
-    for value in (*inputs, *outputs):
-        for element_type, data_type in DATA_TYPES.items():
-            if value.dtype == data_type:
-                return element_type
-    return None
-
-
 def converted_operands(
     nodes: StandardNodes, ruled: RuledNode, operands: Sequence[ir.Value], carrier: ElementType
 ) -> Sequence[ir.Value]:
@@ -100,7 +79,7 @@ def _result_type(examined: ExaminedNode) -> ir.DataType | None:
         return None
     if own is not None:
         return ir.DataType[own.upper()]
-    element_type = element_type_of(examined)
+    element_type = examined.element_type
     return None if element_type is None else DATA_TYPES[element_type]
 
 

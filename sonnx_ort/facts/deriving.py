@@ -36,6 +36,7 @@ from .sizes import (
     kept_sizes,
     require,
 )
+from .types import Types, of_tensor
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -56,7 +57,10 @@ class Engine(Established, ABC):
         versions: The versions of the operators, by their domain.
         states: What is assumed of the states of Loops and Scans.
         misinference: What ONNX Runtime may infer wrongly of shapes.
+        types: The types of the values, which the view follows.
     """
+
+    types: Types
 
     def __init__(self, versions: Mapping[str, int], changing: Changing) -> None:
         """Nothing is established; of states that may change, nothing is assumed."""
@@ -108,14 +112,6 @@ class Engine(Established, ABC):
     @abstractmethod
     def small_array(self, value: Value) -> npt.NDArray[Any] | None:
         """The elements of a small constant; None for another value."""
-
-    @abstractmethod
-    def _type(self, value: Value) -> str:
-        """The type of the elements of a value.
-
-        Raises:
-            Rejected: It does not follow.
-        """
 
     @abstractmethod
     def _stored_shape(self, value: Value) -> Sizes:
@@ -311,6 +307,13 @@ class Engine(Established, ABC):
         """The node of a standard operator whose first result is a value; None if there is none."""
         node, place = self._producers.get(value, (None, 0))
         return None if node is None or node.domain or place else node
+
+    def _type(self, value: Value) -> str:
+        """The type of the elements of a tensor."""
+        found = of_tensor(self.types.of(value))
+        if found is None:
+            raise Rejected("no rule says that it is a tensor, and of which type")
+        return found
 
     def _shape(self, value: Value) -> Sizes:
         sizes = self._partial_shape(value)

@@ -52,30 +52,53 @@ class Node(ABC):
         version: The version of the operator, not of the opset.
         inputs: What stands for each operand, equal for two that are one value; None for those that
             are omitted.
-        outputs: What stands for each result.
+        outputs: What stands for each result; None for those that are omitted.
+        fact: The type, shape, elements, bounds or interval of a value; None if it is not known.
+        unverified: Why its version or an attribute is not verified, empty if all are; None as long
+            as nobody asked.
     """
 
-    __slots__ = ("domain", "inputs", "op_type", "outputs", "version")
+    __slots__ = (
+        "_bodies",
+        "domain",
+        "fact",
+        "inputs",
+        "op_type",
+        "outputs",
+        "unverified",
+        "version",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a node is
         self,
         domain: str,
         op_type: str,
         version: int,
         inputs: Sequence[Value | None],
         outputs: Sequence[Value | None],
+        *,
+        fact: Callable[[str, Value], Any],
     ) -> None:
         """Store what a node is."""
+        self._bodies: Sequence[Graph] | None = None
+        self.unverified: str | None = None
         self.domain = domain
         self.op_type = op_type
         self.version = version
         self.inputs = inputs
         self.outputs = outputs
+        self.fact = fact
 
     @property
-    @abstractmethod
     def bodies(self) -> Sequence[Graph]:
         """The graphs that its attributes hold."""
+        if self._bodies is None:
+            self._bodies = self._read_bodies()
+        return self._bodies
+
+    @abstractmethod
+    def _read_bodies(self) -> Sequence[Graph]:
+        """The same, read of the model."""
 
     @property
     def operands(self) -> int:
@@ -122,10 +145,6 @@ class Node(ABC):
     def written(self) -> list[Value]:
         """The values of the results that are not omitted."""
         return [value for value in self.outputs if value is not None]
-
-    @abstractmethod
-    def fact(self, kind: str, value: Any) -> Any:
-        """The type, shape, elements, bounds or interval of a value; None if it is not known."""
 
     def _known(self, kind: str, index: int) -> Any:
         value = self.operand(index)
@@ -398,11 +417,19 @@ class Rules:
         Raises:
             Rejected: They are not.
         """
+        if node.unverified is None:
+            node.unverified = self._what_is_unverified(node)
+        require(not node.unverified, f"{node.unverified} is not verified")
+
+    def _what_is_unverified(self, node: Node) -> str:
         first, last = self.since
-        require(first <= node.version <= last, f"version {node.version} is not verified")
+        if not first <= node.version <= last:
+            return f"version {node.version}"
         for name, value in node.attributes():
             known = value is not REFERENCE and name in self.attributes
-            require(known and value in self.attributes[name], f"{name} is not verified")
+            if not known or value not in self.attributes[name]:
+                return name or "an attribute without a name"
+        return ""
 
 
 def axes_to_reduce(node: Node) -> Sequence[int]:

@@ -16,6 +16,7 @@ from onnx import TensorProto, TypeProto
 from .iterations import COUNTERS, FIRST_WITHOUT_BATCH
 from .node import Graph, Node, Value
 from .schemas import operator_schema
+from .sizes import Rejected, require
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -76,25 +77,39 @@ def name_of_type(data_type: int) -> str:
     """The ONNX name of a type of elements, for its number.
 
     Raises:
-        ValueError: There is none.
+        Rejected: There is none.
     """
-    return str(TensorProto.DataType.Name(data_type)).lower()
+    require(data_type in _NAMES, f"there is no type {data_type} of elements")
+    return _NAMES[data_type]
 
 
-_NAMES = frozenset(map(name_of_type, set(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}))
+_NAMES: Mapping[int, str] = {
+    number: name.lower()
+    for name, number in TensorProto.DataType.items()
+    if number != TensorProto.UNDEFINED
+}
 
 
 def declared_type(kind: TypeProto) -> Type:
-    """A type of a file; None for one whose elements it leaves open, and for a map."""
+    """A type of a file; None for a map, and where there is none.
+
+    Raises:
+        Rejected: It is of elements of no type that ONNX has.
+    """
     match kind.WhichOneof("value"):
         case "tensor_type" | "sparse_tensor_type" as field:
             name = name_of_type(getattr(kind, field).elem_type)
-            return f"{field.removesuffix('_type')}({name})" if name in _NAMES else None
+            return f"{field.removesuffix('_type')}({name})"
         case "sequence_type":
             return sequence_of(declared_type(kind.sequence_type.elem_type))
         case "optional_type":
             return optional_of(declared_type(kind.optional_type.elem_type))
     return None
+
+
+def of_tensor(kind: Type) -> Type:
+    """The type of the elements of a tensor, dense or sparse; None for any other type."""
+    return element_of(kind, _TENSOR) or element_of(kind, f"sparse_{_TENSOR}")
 
 
 class _Signature(NamedTuple):
@@ -247,11 +262,10 @@ class _Typed:
 
     def named_type(self, attribute: str) -> Type:
         match self._node.attribute(attribute):
-            case str() as name if name.lower() in _NAMES:  # in the first version of Cast
+            case str() as name if name.lower() in _NAMES.values():  # in the first version of Cast
                 return tensor_of(name.lower())
-            case int() as number if number in TensorProto.DataType.values():
-                name = name_of_type(number)
-                return tensor_of(name) if name in _NAMES else None
+            case int() as number if number in _NAMES:
+                return tensor_of(_NAMES[number])
         return self._node.held_type(attribute)
 
     def attribute_type(self, attribute: str) -> Type:
@@ -300,17 +314,24 @@ class Types:
         Args:
             main: Its main graph.
             versions: The versions of the operators, by their domain.
-            known: Gives the type of an input of the model, and of a stored value.
+            known: Gives the type of an input of the model, and of a stored value; raises `Rejected`
+                if it is none.
             own: What gives the types of results, by the domain, if it is none of ONNX.
         """
-        self._versions, self._declared, self._own = versions, known, own
+        self._versions, self._known, self._own = versions, known, own
         self._types: dict[Value, Type] = {}
-        self._keep(main.inputs, map(known, main.inputs))
+        self._keep(main.inputs, map(self._declared, main.inputs))
         self._follow(main)
 
     def of(self, value: Value) -> Type:
         """The type of a value; None if it is not known."""
         return self._types.get(value)
+
+    def _declared(self, value: Value) -> Type:
+        try:
+            return self._known(value)
+        except Rejected:
+            return None
 
     def _keep(self, values: Iterable[Value | None], types: Iterable[Type]) -> None:
         for value, kind in zip(values, types, strict=False):

@@ -167,7 +167,7 @@ class Operator:
 
         return description_of(self.name)
 
-    @property
+    @cached_property
     def checked_in_runs(self) -> bool:
         """Whether a run can violate any of its rules, so that backends have to check it."""
         return any(rule.in_run for rule in self.all_rules())
@@ -182,13 +182,13 @@ class Operator:
         """The type families that it supports."""
         return frozenset(family for contract in self.contracts.values() for family in contract)
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The attributes on which its run-time rules depend."""
         names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
         return tuple(dict.fromkeys(names))
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """What its run-time rules depend on besides operands: attributes, and the version."""
         in_run = [rule for rule in self.all_rules() if rule.in_run]

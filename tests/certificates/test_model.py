@@ -105,6 +105,14 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "an input without a shape": (
         changed(alone("Neg(x)"), lambda graph: graph.input[0].type.tensor_type.ClearField("shape")),
         *("x", "shape", "its rank is not declared, or it is declared as a scalar")),
+    "an input of a type that ONNX does not have": (
+        changed(alone("Neg(x)"),
+            lambda graph: setattr(graph.input[0].type.tensor_type, "elem_type", 999)),
+        *("y", "type", "no rule says that it is a tensor, and of which type")),
+    "an initializer of a type that ONNX does not have": (
+        changed("(float[n] x) => (float[n] y) <float[1] c = {1}> { y = Neg(c) }",
+            lambda graph: setattr(graph.initializer[0], "data_type", 999)),
+        *("y", "type", "the tensor 'c' is not known")),
     "a value without a name": (changed(RECURRENT, without_a_name),
         *("", "shape", "no node computes it")),
     "a value that nothing computes": (parse(BEHIND), "b", "shape", "no node computes it"),

@@ -21,9 +21,9 @@ from onnx import helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.analysis.values.derived import derived
-from sonnx_ort.analysis.values.value_types import ValueTypes
 from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.facts.sizes import LARGEST, is_within
+from sonnx_ort.facts.types import Types, tensor_of
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
 from sonnx_ort.terms.operand import dimensions
@@ -324,16 +324,16 @@ def model_of(chunk: Sequence[Outcome], is_open: bool) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opset, ir_version=10)
 
 
-class _OfIntegers(ValueTypes):
+class _OfIntegers(Types):
     """The types of these models, in which all values are sizes."""
 
     def __init__(self) -> None:
         """Follow no model."""
 
-    def element_type(self, value: ir.Value) -> ir.DataType | None:
-        """The types of sizes."""
+    def of(self, value: ir.Value) -> str:
+        """The type of sizes."""
         del value
-        return ir.DataType.INT64
+        return tensor_of("int64")
 
 
 Said = tuple[list[Shape | None], Shape | None]

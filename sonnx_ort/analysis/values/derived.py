@@ -13,9 +13,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.values.constant_folding import ComputedConstants
-from sonnx_ort.analysis.values.declarations import constant_tensor, declared_axes, type_name
+from sonnx_ort.analysis.values.declarations import constant_tensor, declared_axes
 from sonnx_ort.analysis.values.graph_node import GraphNode, Held, graph_of, small_constant
-from sonnx_ort.analysis.values.value_types import ValueTypes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.facts.bounds import MOST_CONSTANTS
 from sonnx_ort.facts.deriving import Engine, all_derived
@@ -26,6 +25,7 @@ from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import Graph, Node
 from sonnx_ort.facts.ranges import Range
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic, require
+from sonnx_ort.facts.types import Types
 from sonnx_ort.loading.traversal import every_graph, every_node, in_words
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
@@ -35,7 +35,7 @@ from sonnx_ort.profile.operator import DOMAIN
 
 def derived(
     model: ir.Model,
-    types: ValueTypes,
+    types: Types,
     contract: Contract = NO_CONTRACT,
     *,
     constants: ComputedConstants | None = None,
@@ -112,7 +112,7 @@ class Derived(Engine):
     def __init__(  # noqa: PLR0913 - what is known of a model
         self,
         model: ir.Model,
-        types: ValueTypes,
+        types: Types,
         contract: Contract = NO_CONTRACT,
         changing: Changing = MappingProxyType({}),
         *,
@@ -125,7 +125,7 @@ class Derived(Engine):
         self.constants = constants or ComputedConstants(self.version, shapes.get)
         self.folded: set[ir.Value] = set()
         self.reads_weights = reads_weights
-        self._model, self._types, self._contract = model, types, contract
+        self._model, self.types, self._contract = model, types, contract
         self._axes = AxisCount()
         axes = declared_axes(model.graph)
         self.shared = _shared_names(axes) - contract.size_names
@@ -140,7 +140,7 @@ class Derived(Engine):
 
     def under(self, contract: Contract, *, reads_weights: bool = True) -> "Derived":
         """The numbers that values can be under another contract, of these shapes."""
-        made = Derived(self._model, self._types, contract, reads_weights=reads_weights)
+        made = Derived(self._model, self.types, contract, reads_weights=reads_weights)
         for kind in KINDS:
             if kind not in NUMBERS:
                 made._known[kind] = self._known[kind]
@@ -200,12 +200,6 @@ class Derived(Engine):
     def small_array(self, value: ir.Value) -> npt.NDArray[Any] | None:
         """The elements of a small constant; None for another value."""
         return small_constant(value)
-
-    def _type(self, value: ir.Value) -> str:
-        found = self._types.element_type(value)
-        if found is None:
-            raise Rejected("it is not known")
-        return type_name(found)
 
     def _stored_shape(self, value: ir.Value) -> Sizes:
         tensor = self._stored.get(value) or constant_tensor(value)

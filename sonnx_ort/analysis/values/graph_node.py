@@ -99,14 +99,14 @@ class GraphNode(Node):
             facts: What is certain of values.
         """
         version = operator_version(node.op_type, opset)
-        super().__init__(node.domain, node.op_type, version, node.inputs, node.outputs)
+        outputs = [value if value.name else None for value in node.outputs]
+        kind, inputs, known = (node.domain, node.op_type, version), node.inputs, facts.known_or_none
+        super().__init__(*kind, inputs, outputs, fact=known)
         self.node = node
         self.opset = opset
         self.facts = facts
 
-    @property
-    def bodies(self) -> Sequence[Graph]:
-        """The graphs that its attributes hold."""
+    def _read_bodies(self) -> Sequence[Graph]:
         bodies = subgraphs_of(self.node) if self.node.attributes else ()
         return [graph_of(body, self.opset, self.facts) for body in bodies]
 
@@ -120,11 +120,6 @@ class GraphNode(Node):
         """Symbols that several axes of inputs share, which ONNX Runtime does not check."""
         return self.facts.shared
 
-    @property
-    def written(self) -> list[ir.Value]:
-        """The values of the results that are not omitted."""
-        return [value for value in self.outputs if value is not None and value.name]
-
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
         for name, attribute in self.node.attributes.data.items():  # a view takes longer
@@ -134,10 +129,6 @@ class GraphNode(Node):
         """The value of an attribute, or the default if it is omitted."""
         attribute = self.node.attributes.data.get(name)
         return default if attribute is None else attribute.value
-
-    def fact(self, kind: str, value: ir.Value) -> Any:
-        """What is certain of a value; None if nothing is."""
-        return self.facts.known_or_none(kind, value)
 
     def constant(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a small constant."""

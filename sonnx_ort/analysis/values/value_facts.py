@@ -21,6 +21,7 @@ from sonnx_ort.analysis.values.value_types import ValueTypes
 from sonnx_ort.facts.bounds import hull
 from sonnx_ort.facts.established import KINDS, NUMBERS
 from sonnx_ort.facts.sizes import Bounds, PartialSizes
+from sonnx_ort.facts.types import of_tensor
 from sonnx_ort.ort.inference import Inference
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.terms.operand import (
@@ -77,6 +78,10 @@ class Facts:
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
+        found = of_tensor(self._types.of(value))
+        if found is not None:
+            return found
+        # A sequence has the type of its elements.
         dtype = self._types.element_type(value)
         return None if dtype is None else type_name(dtype)
 

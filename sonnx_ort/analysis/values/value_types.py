@@ -15,19 +15,18 @@ from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 
-class ValueTypes:
+class ValueTypes(Types):
     """The types of values, without what the file declares of others than the model's inputs."""
 
     def __init__(self, model: ir.Model) -> None:
         """Follow the nodes of a canonical model, which is not modified."""
         versions = model.opset_imports
         main = graph_of(model.graph, versions.get(STANDARD_DOMAIN, 0))
-        self._types = Types(main, versions, _known_type, {DOMAIN: _types_of_own})
+        super().__init__(main, versions, _known_type, {DOMAIN: _types_of_own})
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape; None if it is unknown."""
-        # An omitted output has no name.
-        found = self._types.of(value) if value.name else None
+        found = self.of(value)
         return None if found is None else _parsed(found)
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:

@@ -33,7 +33,6 @@ from sonnx_ort.enforcing.nodes import (
 from sonnx_ort.enforcing.value_info import (
     converted_back,
     converted_operands,
-    element_type_of,
     restorable_declarations,
 )
 from sonnx_ort.errors import SonnxError
@@ -88,7 +87,7 @@ class NativeBackend(EnforcingBackend):
     @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
         """The oldest opset in which a node can be enforced, without a Broadcast in front of it."""
-        element_type = element_type_of(examined)
+        element_type = examined.element_type
         if element_type is ElementType.BFLOAT16:
             return max(_BFLOAT16, oldest_opset_with_hidden_shapes(examined))
         left = (o for o in examined.obligations if o.status is Status.RUNTIME and o.rule.in_run)
@@ -246,7 +245,7 @@ def _needs_nodes(examined: ExaminedNode) -> bool:
     if operator.checked_in_runs:
         return True
     return not operator.moves_elements and (
-        operator.rounds_once or element_type_of(examined) is ElementType.BFLOAT16
+        operator.rounds_once or examined.element_type is ElementType.BFLOAT16
     )
 
 
@@ -278,7 +277,7 @@ def _has_float16_defaults(ruled: RuledNode) -> bool:
 
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
-    element_type = element_type_of(examined)
+    element_type = examined.element_type
     texts = examined.operands[0].element_type == TEXT if examined.operands else False
     if element_type is None and (examined.ruled.operator.moves_elements or texts):
         # Its rules are the same for all types, and its guards read no elements of that type.

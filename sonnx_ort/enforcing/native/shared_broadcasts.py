@@ -18,7 +18,6 @@ from sonnx_ort.analysis.findings import dead_nodes
 from sonnx_ort.analysis.values.graph_node import reads_elements_of, rule_for
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.metadata import Groups
-from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.facts.operators import like_first
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.element_type import ElementType
@@ -70,7 +69,7 @@ def _can_share(examined: ExaminedNode) -> bool:
     if examined.ruled.operator is BROADCAST:
         return False
     # There is no Expand for bfloat16.
-    types = {element_type_of(examined), *(operand.element_type for operand in examined.operands)}
+    types = {examined.element_type, *(operand.element_type for operand in examined.operands)}
     about_shapes = (o for o in examined.obligations if o.rule.requirement.subject is subject)
     return ElementType.BFLOAT16 not in types and all(
         obligation.status is Status.PROVED for obligation in about_shapes

@@ -9,8 +9,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.values.derived import derived
-from sonnx_ort.analysis.values.value_types import ValueTypes
 from sonnx_ort.facts.sizes import Bounds
+from sonnx_ort.facts.types import Types, tensor_of
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 
@@ -251,20 +251,20 @@ def test_initializer_of_a_body_proves() -> None:
     assert (found.status, found.operands[1].bounds) == (Status.PROVED, Bounds(3, 3))
 
 
-class OfOneType(ValueTypes):
+class OfOneType(Types):
     """Every value is of one type."""
 
-    def __init__(self, dtype: ir.DataType) -> None:
-        self._dtype = dtype
+    def __init__(self, element_type: str) -> None:
+        self._type = tensor_of(element_type)
 
-    def element_type(self, value: ir.Value) -> ir.DataType | None:
+    def of(self, value: ir.Value) -> str:
         del value
-        return self._dtype
+        return self._type
 
 
 def found_in(made: onnx.ModelProto, element_type: str) -> dict[str | None, Bounds]:
     """All that is found where every value is of one type."""
-    types = OfOneType(ir.DataType[element_type.upper()])
+    types = OfOneType(element_type)
     found = derived(ir.from_proto(made), types).established("bounds")
     return {value.name: bounds for value, bounds in found.items()}
 
