@@ -7,6 +7,8 @@ elements of operands alone (`moves`), their bounds and intervals follow, unless 
 Each rule is tested against the kernels of ONNX Runtime, and a new row is tried unasked:
 `tests/soundness/test_shape_rules.py`, `test_bounds_rules.py`, `test_interval_rules.py` and
 `test_moved_elements.py`, and rules that read numbers for all small ones by `test_size_cubes.py`.
+Arithmetic is tried on all numbers of the smallest types (`tests/facts/test_smallest_floats.py` and
+`test_smallest_integers.py`).
 """
 
 import math
