@@ -124,13 +124,21 @@ SONNX_INLINE T magnitude(T x) {
 /// second one is taken if this is false.
 template <class T>
 SONNX_INLINE bool is_larger(T a, T b) {
-  return (a > b) | (a != a) | ((a == b) & !std::signbit(a));
+  if constexpr (std::is_integral_v<T>) {
+    return a > b;
+  } else {
+    return (a > b) | (a != a) | ((a == b) & !std::signbit(a));
+  }
 }
 
 /// Whether a number is the smaller one, in the same way.
 template <class T>
 SONNX_INLINE bool is_smaller(T a, T b) {
-  return (a < b) | (a != a) | ((a == b) & std::signbit(a));
+  if constexpr (std::is_integral_v<T>) {
+    return a < b;
+  } else {
+    return (a < b) | (a != a) | ((a == b) & std::signbit(a));
+  }
 }
 
 // What an operator computes of its first operand `a` and its second one `b`, both of type T.
@@ -227,6 +235,24 @@ struct NotSmallest : ElementRule {
   template <class T>
   static SONNX_INLINE bool broken(T x, T) {
     return std::is_signed_v<T> && x == std::numeric_limits<T>::min();
+  }
+};
+
+/// No element of either operand is an int64 that int32 cannot hold.
+struct WithinInt32 : ElementRule {
+  template <class T>
+  static SONNX_INLINE bool broken(T a, T b) {
+    if constexpr (std::is_signed_v<T> && sizeof(T) == 8) {
+      return ((from_smallest(a) | from_smallest(b)) >> 32) != 0;
+    } else {
+      return false;
+    }
+  }
+
+ private:
+  /// By how much a number is above the smallest int32.
+  static SONNX_INLINE uint64_t from_smallest(int64_t x) {
+    return static_cast<uint64_t>(x) + 0x80000000u;
   }
 };
 

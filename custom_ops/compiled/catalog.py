@@ -21,7 +21,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.elements import INT32, WITHIN_INT32, OnElements
 from sonnx_ort.profile.requirements.quotients import (
     NONZERO,
     NOT_SMALLEST,
@@ -96,12 +96,14 @@ class CheckedRule:
         check: The struct of `arithmetic.h` that checks elements; None for equal shapes.
         finding: What an element is that breaks the rule, as a clause.
         breakable: Whether an element can break it; otherwise it only decides the result.
+        of_each: Whether it is about the elements of each operand by itself.
     """
 
     rule: Rule
     check: str | None
     finding: str = ""
     breakable: bool = True
+    of_each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ def _checked(rule: Rule, family: Family) -> CheckedRule | None:
         case InfinityForZeroDivisor():
             breakable = family is not Family.FLOAT
             return CheckedRule(rule, "InfinityForZeroDivisor", requirement.finding, breakable)
+        case OnElements() if requirement == WITHIN_INT32:
+            return CheckedRule(rule, "WithinInt32", f"is {INT32.outside}", of_each=True)
         case OnElements(numbers=numbers, position=place) if (place, numbers) in _CHECKS:
             return CheckedRule(rule, _CHECKS[place, numbers], requirement.finding)
         case _:
@@ -318,7 +322,8 @@ def _rule(rule: Rule, checked: CheckedRule | None = None) -> str:
     texts = [rule.id, rule.sentence, "" if checked is None else checked.finding]
     check = None if checked is None else checked.check
     broken = "nullptr" if check is None else f"broken<{check}, T>"
-    return f"{{{', '.join(json.dumps(text) for text in texts)}, {broken}}}"
+    of_each = ", true" if checked is not None and checked.of_each else ""
+    return f"{{{', '.join(json.dumps(text) for text in texts)}, {broken}{of_each}}}"
 
 
 def _type(kind: ElementType) -> str:

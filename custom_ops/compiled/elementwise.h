@@ -77,9 +77,14 @@ struct Kernel : Node {
   OrtStatus* compute(OrtKernelContext* context) const;
 };
 
-/// A node of an operator that takes any number of operands, and computes by two at a time.
+/// A node of an operator that takes any number of operands, and computes by two at a time. Its
+/// rules about elements are about each operand by itself.
 struct RepeatedKernel : Kernel {
   OrtStatus* compute(OrtKernelContext* context) const;
+
+ private:
+  OrtStatus* violation(const std::vector<Shape>& shapes, const std::vector<const char*>& data,
+                       const Shape& common) const;
 };
 
 /// A node of an operator that chooses among the elements of two operands by a third one.
@@ -217,8 +222,28 @@ OrtStatus* RepeatedKernel::compute(OrtKernelContext* context) const {
     const Walk walk(is_first ? shapes[0] : common, shapes[last], common);
     Run run{*this, walk, is_first ? data[0] : result, data[last], result, count};
     SONNX_TRY(do_parts(context, count, run));
+    if (run.broken) return violation(shapes, data, common);
   }
   return nullptr;
+}
+
+/// The first violation in the order of the rules, of the operands, then of the elements.
+OrtStatus* RepeatedKernel::violation(const std::vector<Shape>& shapes,
+                                     const std::vector<const char*>& data,
+                                     const Shape& common) const {
+  for (const Rule& rule : contract->rules) {
+    for (size_t i = 0; rule.of_each && i < operand_count(); ++i) {
+      const Walk walk(shapes[i], shapes[i], common);
+      for (size_t index = 0; index < common.count(); ++index) {
+        const char* const element = data[i] + walk.at(index).a * op->in_size;
+        if (!rule.broken(element, element)) continue;
+        const std::string reason = operands[i] + " " + rule.finding + ": " + operands[i] +
+                                   common.index_text(index) + " = " + op->text(element);
+        return broken(rule, reason, std::vector<Shape>(operand_count(), common).data());
+      }
+    }
+  }
+  return status(place + ": its operands changed while it ran");
 }
 
 OrtStatus* ChoosingKernel::compute(OrtKernelContext* context) const {

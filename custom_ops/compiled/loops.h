@@ -17,13 +17,15 @@
 template <class Function, class In, class Out, class... Rules>
 struct Elements {
   /// Check and compute a block. STEP 0 repeats the one element of an operand.
-  /// Returns whether all elements keep the rules; if not, nothing was written.
+  /// Returns whether all elements keep the rules; if not, what was written is no result.
   template <int STEP_A, int STEP_B>
   static bool compute(const void* first, const void* second, void* result, size_t count) {
     const In* const a = static_cast<const In*>(first);
     const In* const b = static_cast<const In*>(second);
     Out* const c = static_cast<Out*>(result);
-    if constexpr (std::is_integral_v<In> && sizeof...(Rules) > 0) {
+    if constexpr (kChooses && sizeof...(Rules) > 0) {
+      return choose<STEP_A, STEP_B>(a, b, c, count);
+    } else if constexpr (std::is_integral_v<In> && sizeof...(Rules) > 0) {
       using Unsigned = std::make_unsigned_t<In>;
       Unsigned bad = 0, magnitude = 0;
       SONNX_VECTORIZE
@@ -47,6 +49,21 @@ struct Elements {
   }
 
  private:
+  static constexpr bool kChooses = std::is_same_v<Function, Max> || std::is_same_v<Function, Min>;
+
+  /// In one pass, because any elements may be computed: one of them is taken.
+  template <int STEP_A, int STEP_B>
+  static bool choose(const In* a, const In* b, Out* c, size_t count) {
+    std::make_unsigned_t<In> bad = 0;
+    SONNX_VECTORIZE
+    for (size_t i = 0; i < count; ++i) {
+      const In x = a[i * STEP_A], y = b[i * STEP_B];
+      ((bad |= static_cast<std::make_unsigned_t<In>>(Rules::broken(x, y))), ...);
+      c[i] = Function::of(x, y);
+    }
+    return bad == 0;
+  }
+
   template <int STEP_A, int STEP_B, class F>
   static void fill(const In* a, const In* b, Out* c, size_t count) {
     SONNX_VECTORIZE

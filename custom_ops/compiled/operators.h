@@ -23,6 +23,7 @@ struct Rule {
   const char* sentence;
   const char* finding;  // what an element is that breaks it
   bool (*broken)(const void* a, const void* b);  // null for a rule about shapes
+  bool of_each = false;  // whether it is about each operand by itself
 };
 
 /// The rules of an edition, and the loops that check those about elements.

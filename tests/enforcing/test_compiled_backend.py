@@ -53,9 +53,14 @@ NODES = {
     "an operator without a rule that runs decide": ("(float[n] a) => (float[n] c) { c = Sqrt(a) }",
         {"operators": "elementwise"}, ["Sqrt"]),
     "a type without a kernel": (
-        "(int32[n] a, int32[m] b) => (int32[k] c) { c = Max(a, b) }",
+        "(double[n] a, double[m] b) => (double[k] c) { c = PRelu(a, b) }",
         {"operators": "elementwise"},
-        ["Guard", "Max"],
+        ["Guard", "PRelu"],
+    ),
+    "a Max of integers": (
+        "(int64[n] a, int64[m] b, int64[l] d) => (int64[k] c) { c = Max(a, b, d) }",
+        {"operators": "elementwise"},
+        ["CheckedMax"],
     ),
     "an operator of any number of operands": (
         "(float[n] a, float[m] b, float[l] d) => (float[k] c) { c = Max(a, b, d) }",
@@ -284,3 +289,20 @@ def test_name_of_a_node_cannot_say_what_no_kernel_says():
     with pytest.raises(Exception, match="Reshape") as caught:
         session.run(None, {"a": np.arange(3), "s": np.array([2, 2])})
     assert not isinstance(caught.value, sonnx_ort.ContractViolation)
+
+
+@pytest.mark.parametrize("name", ["Max", "Min"])
+@pytest.mark.parametrize("beyond", [1 << 31, -(1 << 31) - 1])
+def test_kernel_says_of_an_integer_beyond_int32_what_the_native_guard_says(name, beyond):
+    model = parse(
+        f"(int64[n] a, int64[m] b, int64[l] d) => (int64[k] c) {{ [most] c = {name}(a, b, d) }}"
+    )
+    feeds = {"a": np.array([1, 2]), "b": np.array([3, 4]), "d": np.array([5, beyond])}
+    said = []
+    for backend in ("native", "compiled"):
+        session = sonnx_ort.InferenceSession(model, backend=backend, operators=name)
+        with pytest.raises(sonnx_ort.ContractViolation) as caught:
+            session.run(None, feeds)
+        error = caught.value
+        said.append((str(error), error.rule, error.node, error.shapes, error.index, error.values))
+    assert said[0] == said[1]

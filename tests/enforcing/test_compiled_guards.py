@@ -83,17 +83,11 @@ BROKEN: dict[str, tuple[str, dict[str, Any], dict[str, Array], dict[str, Array]]
         {"x": np.ones((1, 1, 2, 2), np.float32)},
         {"x": np.ones((1, 2, 2, 2), np.float32)},
     ),
-    "equal shapes of integers": (
-        "(int64[n] x, int64[m] z) => (int64[k] y) { [most] y = Max(x, z) }",
-        {"operators": "Max"},
-        {"x": i(1, 2), "z": i(2, 1)},
-        {"x": i(1, 2), "z": i(1)},
-    ),
-    "an integer beyond int32": (
-        "(int64[n] x, int64[m] z) => (int64[k] y) { [most] y = Max(x, z) }",
-        {"operators": "Max"},
-        {"x": i(1, 2), "z": i(2, 1)},
-        {"x": i(1, 2), "z": i(2, 3_000_000_000)},
+    "equal shapes of a type without a kernel": (
+        "(double[n] x, double[m] z) => (double[k] y) { [rectified] y = PRelu(x, z) }",
+        {"operators": "PRelu"},
+        {"x": np.array([1.0, -2]), "z": np.array([2.0, 1])},
+        {"x": np.array([1.0, -2]), "z": np.array([2.0])},
     ),
     "a number to be converted": (
         "(float16[n] x) => (int32[n] y) { [cast] y = Cast<to=6>(x) }",

@@ -161,6 +161,61 @@ def test_extreme_of_three_is_that_of_numbers_in_order(name, sign, element_type, 
     np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[found == 0]))
 
 
+@pytest.mark.parametrize(
+    "element_type", [t for t in COMPILED_OPERATORS["Max"].types if t.family is Family.INTEGER]
+)
+@pytest.mark.parametrize(("name", "chosen"), [("Max", np.maximum), ("Min", np.minimum)])
+def test_extreme_of_integers_is_right_at_the_ends_of_the_type(name, chosen, element_type):
+    limits = np.iinfo("int32" if element_type is ElementType.INT64 else element_type.dtype)
+    near = [limits.min, limits.min + 1, 0, 1, limits.max - 1, limits.max]
+    pairs = np.reshape(np.meshgrid(*[np.array(near, element_type.dtype)] * 2), (2, -1))
+    # Blocks and what is left of them are compared.
+    first, second = np.tile(pairs, 300)
+    session = session_of(
+        LIBRARY, COMPILED_OPERATORS[name], element_type, {"node": "n", "edition": "typed"}
+    )
+    (result,) = session.run(None, {"data_0": first, "data_1": second, "data_2": first})
+    np.testing.assert_array_equal(result, chosen(first, second))
+
+
+@pytest.mark.parametrize(
+    ("outside", "options", "said", "shape"),
+    [
+        (
+            {"data_1": [2, 1 << 31], "data_2": [1 << 40, 0]},
+            {},
+            "data_1 is an int64 beyond int32: data_1[1] = 2147483648",
+            "(2,)",
+        ),
+        (
+            {"data_2": [1, -(1 << 31) - 1]},
+            {},
+            "data_2 is an int64 beyond int32: data_2[1] = -2147483649",
+            "(2,)",
+        ),
+        (
+            {"data_0": [[1], [2], [-(1 << 63)]]},
+            broadcasting(COMPILED_OPERATORS["Max"]),
+            "data_0 is an int64 beyond int32: data_0[2, 0] = -9223372036854775808",
+            "(3, 2)",
+        ),
+    ],
+    ids=["two operands", "the third operand", "a broadcast operand"],
+)
+def test_first_operand_is_said_that_has_an_element_beyond_int32(outside, options, said, shape):
+    attributes = {"node": "n", "edition": "typed", **options}
+    session = session_of(LIBRARY, COMPILED_OPERATORS["Max"], ElementType.INT64, attributes)
+    given = {f"data_{i}": [1, 2] for i in range(3)} | outside
+    feeds = {name: np.array(elements, np.int64) for name, elements in given.items()}
+    with pytest.raises(Exception, match="running CheckedMax node") as caught:
+        session.run(None, feeds)
+    shapes = ", ".join(f"{name} {shape}" for name in feeds)
+    assert str(caught.value).endswith(
+        f"SONNX: Max 'n' breaks Max.int.C1: {said}; shapes {shapes}. The rule: No element of type "
+        "int64 is beyond what int32 can hold."
+    )
+
+
 def test_shapes_of_any_number_of_operands_are_said():
     attributes = {"node": "n", "edition": "typed"}
     session = session_of(LIBRARY, COMPILED_OPERATORS["Max"], ElementType.FLOAT, attributes)
