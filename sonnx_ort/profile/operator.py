@@ -122,7 +122,7 @@ class Operator:
     def _reject(self, reason: str) -> NoReturn:
         raise ValueError(f"the operator {self.name} cannot be enforced: {reason}")
 
-    @property
+    @cached_property
     def checked_operands(self) -> tuple[str, ...]:
         """The operands that rules use in a run, and the first one."""
         if self.elementwise:

@@ -454,7 +454,7 @@ class Rule:
 
         `names` are the names of all operands, in the same order.
         """
-        if self.operands is None:
+        if self.operands is None or self.operands == names:
             return operands
         return [o for name, o in zip(names, operands, strict=True) if name in self.operands]
 
