@@ -5,8 +5,8 @@ registry, as they are and rewritten), `profile` (what the whole profile says of 
 (what `conform` fixes of that), `audit` (what audits say of their runs), `contract` (what a contract
 proves of them), `finite` (checks that floats are finite), `guards` (single operators behind guards,
 and a contract), `optimizers` (what runs take without those that form other numbers), `rewriting`
-(the rewrite itself), `growth` (how the commands grow with each dimension of a model) or `sessions`
-(starting one);
+(the rewrite itself), `growth` (how the commands grow with each dimension of a model), `sessions`
+(starting one) or `cache` (checks and sessions with results in a folder);
 `plot` makes a picture of the figures that `operators --json` wrote. `--help` after it lists the
 arguments. `--keep NAME` notes in docs/records/measured.json what the figures were measured with:
 who copies them into the table or page of this name gives it. Runs in this Python if sonnx_ort is
@@ -34,6 +34,7 @@ MEASUREMENTS = {
     "rewriting": "benchmarks.rewriting",
     "growth": "benchmarks.growth",
     "sessions": "benchmarks.starting",
+    "cache": "benchmarks.caching",
     "plot": "benchmarks.plot",
 }
 """The modules that measure or plot, by what the first argument may be."""

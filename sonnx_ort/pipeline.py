@@ -50,6 +50,7 @@ from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import (
+    deserialize,
     may_be_too_deep,
     require_readable,
     serializable,
@@ -140,7 +141,7 @@ class Enforced:
     """A model that enforces the profile.
 
     Attributes:
-        model: The graph.
+        made: The graph; None if the model was kept by a cache.
         backend: What enforces it.
         demands: What it enforces.
         unchanged: Whether nothing had to be changed.
@@ -149,9 +150,10 @@ class Enforced:
         rests_on_numbers: Whether something is proved by floats that a kernel computes, so that a
             session may let only some optimizers act.
         passed_over: Operators with rules that it does not enforce, because none were chosen.
+        kept: The model that was kept; None if there is a graph.
     """
 
-    model: ir.Model
+    made: ir.Model | None
     backend: Backend
     demands: Demands
     unchanged: bool
@@ -159,6 +161,17 @@ class Enforced:
     original: onnx.ModelProto
     rests_on_numbers: bool = False
     passed_over: tuple[Coverage, ...] = ()
+    kept: onnx.ModelProto | None = None
+
+    @property
+    def model(self) -> ir.Model:
+        """The graph; that of a model which was kept is made at each call."""
+        return deserialize(self._given) if self.made is None else self.made
+
+    @property
+    def name(self) -> str | None:
+        """The name of the graph."""
+        return self._given.graph.name if self.made is None else self.made.graph.name
 
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external.
@@ -166,11 +179,16 @@ class Enforced:
         Raises:
             InvalidModel: It nests too deep for readers.
         """
-        if not self.unchanged:
-            return _proto_of(self.model, self.original)
+        if self.made is not None and not self.unchanged:
+            return _proto_of(self.made, self.original)
         proto = onnx.ModelProto()
-        proto.CopyFrom(self.original)
+        proto.CopyFrom(self._given)
         return proto
+
+    @property
+    def _given(self) -> onnx.ModelProto:
+        """The model as it was kept, or as it was given."""
+        return self.original if self.kept is None else self.kept
 
     def to_complete_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own, with the external data of its folder."""
@@ -350,7 +368,7 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     return replace(examined, examination=certified, proofs=proofs)
 
 
-def check(source: ModelSource, choices: Choices, *, forecast: bool) -> Report:
+def check(source: ModelSource | ReadModel, choices: Choices, *, forecast: bool) -> Report:
     """The report of a model, with a forecast of what `conform` fixes if that is wanted.
 
     Raises:

@@ -44,11 +44,13 @@ enforcing: analysis analysis.certificates analysis.values analysis.values.value_
 pipeline: analysis analysis.certificates backends conforming enforcing errors loading options
     profile
 evidence: analysis checker conforming errors loading options pipeline profile versions
-api: analysis backends errors evidence loading options pipeline profile
-api.files: analysis analysis.certificates api backends errors evidence loading options pipeline
-    profile
-ort: analysis api backends custom_ops errors facts loading options ort.disabled_optimizers
-    pipeline profile terms
+caching: analysis backends custom_ops errors facts loading options pipeline profile terms
+    versions
+api: analysis backends caching errors evidence loading options pipeline profile
+api.files: analysis analysis.certificates api backends caching errors evidence loading options
+    pipeline profile
+ort: analysis api backends caching custom_ops errors facts loading options
+    ort.disabled_optimizers pipeline profile terms
 runs: analysis api backends custom_ops enforcing errors facts guards loading meaning models
     options ort profile terms
 vectors: backends errors facts loading meaning ort profile runs terms versions
@@ -74,7 +76,7 @@ BELOW = {
 ANNEXES = set(
     re.findall(
         r"[\w.]+",
-        "analysis.certificates api.files checker cli conforming evidence installation "
+        "analysis.certificates api.files caching checker cli conforming evidence installation "
         "meaning models passes reporting runs samples torch vectors",
     )
 )

@@ -15,6 +15,7 @@ TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "analysis": ("tests/analysis", "tests/certificates"),
         "api": ("tests/pipeline", "tests/api", "tests/certificates", "tests/test_typing.py"),
         "backends": ("tests/test_backends.py",),
+        "caching": ("tests/caching", "tests/cli/test_cache.py"),
         "checker": ("tests/certificates",),
         "cli": ("tests/cli",),
         "conforming": ("tests/conforming", "tests/cli/test_conform.py"),

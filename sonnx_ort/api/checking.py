@@ -31,6 +31,7 @@ def check(  # noqa: PLR0913 - one for each choice
     contract: ContractSource = NO_CONTRACT,
     forecast: bool = True,
     record: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Analyze a model: for every rule at every node, find whether it holds in every run, and why.
 
@@ -60,11 +61,14 @@ def check(  # noqa: PLR0913 - one for each choice
             several times as long as the rest.
         record: A file to write: an evidence record of the model and the report, in CycloneDX 1.6,
             which `verify` reads. The model must be given as a path.
+        cache: A folder of reports and rewritten models, which is made if there is none: what
+            another call has computed of the same is read from it. Whoever can write it can forge
+            them. With a record, nothing is read from it.
 
     Raises:
         InvalidModel: The model is not a readable, valid ONNX model.
         SonnxError: An option is unknown, the model was rewritten with the other edition, a waiver
-            is unusable or matches no violation, or the record cannot be written.
+            is unusable or matches no violation, or the record or the cache cannot be written.
     """
     if record is not None and not isinstance(model, str | os.PathLike):
         raise SonnxError("a record needs a model file; give the path of the model")
@@ -72,7 +76,12 @@ def check(  # noqa: PLR0913 - one for each choice
     if record is not None:
         refuse_inputs(Path(record), files_of(waivers, contract))
     choices = Choices.of(edition, broadcast, operators, backend, contract=contract)
-    report = pipeline.check(model, choices, forecast=forecast)
+    if cache is None or record is not None:
+        report = pipeline.check(model, choices, forecast=forecast)
+    else:
+        from sonnx_ort.caching.results import kept_report
+
+        report = kept_report(model, choices, forecast=forecast, cache=cache)
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
         from sonnx_ort.evidence.making import record_check

@@ -11,6 +11,7 @@ from sonnx_ort.analysis.contracts import ContractSource
 from sonnx_ort.api.rewriting import warn_unless_runnable
 from sonnx_ort.api.unenforced import warn_of_unenforced
 from sonnx_ort.backends import Backend
+from sonnx_ort.caching.results import kept_model
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.errors.arguments import checked_arguments, choose
 from sonnx_ort.evidence.cyclonedx import cyclonedx
@@ -86,6 +87,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     record: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     force: bool = False,
+    cache: str | os.PathLike[str] | None = None,
     **options: Unpack[RewriteOptions],
 ) -> Certificate | None:
     """Rewrite a model from file to file.
@@ -106,6 +108,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             what is proved without a certificate. It needs the native backend, and a model that is
             rewritten as it is: `broadcast` is "reject", without `conform` and `make_explicit`.
         force: Whether the target may replace the source.
+        cache: A folder of reports and rewritten models, as for `check`. With a record or a
+            certificate, nothing is read from it.
         **options: See `RewriteOptions`.
 
     Returns:
@@ -134,6 +138,13 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         beside = [Path(path) for path in (record, certificate) if path is not None]
         for written in (target, *beside):
             refuse_inputs(written, read_too)
+        if cache is not None and not beside:
+            enforced = kept_model(model, choices, cache)
+            proto = enforced.to_proto()
+            write_model(proto, require_serializable(proto), source, target, transfer)
+            warn_unless_runnable(enforced)
+            warn_of_unenforced(enforced)
+            return None
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)

@@ -20,12 +20,25 @@ from sonnx_ort.pipeline import Enforced, enforce
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
 @overload
 def rewrite(
-    model: str | os.PathLike[str] | bytes | onnx.ModelProto, **options: Unpack[RewriteOptions]
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    **options: Unpack[RewriteOptions],
 ) -> onnx.ModelProto: ...
 @overload
-def rewrite(model: ir.Model, **options: Unpack[RewriteOptions]) -> ir.Model: ...
+def rewrite(
+    model: ir.Model,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    **options: Unpack[RewriteOptions],
+) -> ir.Model: ...
 @checked_arguments
-def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.ModelProto | ir.Model:
+def rewrite(
+    model: ModelSource,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    **options: Unpack[RewriteOptions],
+) -> onnx.ModelProto | ir.Model:
     """Rewrite a model so that each run enforces the profile.
 
     By default this covers every Div and Sub; `operators` selects others. It covers the main graph,
@@ -36,6 +49,8 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
+        cache: A folder of reports and rewritten models, as for `check`. An `onnx_ir.Model` is
+            rewritten anew.
         **options: See `RewriteOptions`.
 
     Warns of a model that this installation cannot run, for want of the compiled kernels, and
@@ -56,7 +71,12 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
     """
     choices = Choices.of(**options)
     with collector_paused():
-        enforced = enforce(model, choices)
+        if cache is None or isinstance(model, ir.Model):
+            enforced = enforce(model, choices)
+        else:
+            from sonnx_ort.caching.results import kept_model
+
+            enforced = kept_model(model, choices, cache)
         warn_unless_runnable(enforced)
         warn_of_unenforced(enforced)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()

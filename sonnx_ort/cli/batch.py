@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonnx_ort.analysis.progress import watched_by
@@ -22,7 +23,7 @@ from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import check
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
+from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline, outline_of
 from sonnx_ort.reporting.terminal import may_be_terminal
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class ModelToCheck:
         settings: The file with settings that was used; empty if there is none.
         forecast: Whether to find out what `conform` fixes.
         contract_file: The file of the contract; None if there is none.
+        cache: The folder of a cache; None if there is none.
     """
 
     name: str
@@ -113,6 +115,7 @@ class ModelToCheck:
     settings: str = ""
     forecast: bool = True
     contract_file: ContractFile | None = None
+    cache: Path | None = None
 
 
 def check_models(
@@ -177,7 +180,13 @@ def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
     name, graph = wanted.name, None
     try:
         source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
-        if drawn:
+        if wanted.cache is not None:
+            from sonnx_ort.caching.results import kept_report
+
+            forecast, cache = wanted.forecast, wanted.cache
+            report = kept_report(source, wanted.choices, forecast=forecast, cache=cache)
+            graph = outline_of(source, wanted.choices) if drawn else None
+        elif drawn:
             report, graph = check_with_outline(source, wanted.choices, forecast=wanted.forecast)
         else:
             report = check(source, wanted.choices, forecast=wanted.forecast)

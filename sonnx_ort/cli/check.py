@@ -46,7 +46,7 @@ app = subcommand()
 @command(
     app,
     *("edition", "broadcast", "backend", "select", "ignore", "waivers", "contract", "output"),
-    *("record", "quiet"),
+    *("record", "cache", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
@@ -93,6 +93,7 @@ app = subcommand()
         "sonnx-ort check model.onnx --operators Div,Sub --ignore Div.int",
         "sonnx-ort check model.onnx --waivers waivers.toml --record record.json",
         "sonnx-ort check model.onnx --annotate annotated.onnx",
+        "sonnx-ort check models/ --cache .sonnx-ort-cache",
         "sonnx-ort check - < model.onnx",
     ),
 )
@@ -112,6 +113,7 @@ def check(
     output: str,
     fail_on: FailOn,
     record: Path | None,
+    cache: Path | None,
     annotate: Path | None,
     detail: bool,
     no_forecast: bool,
@@ -135,6 +137,8 @@ def check(
         check_place(path)
     names = find_models(models)
     options = {**choices, "contract": contract, "forecast": not no_forecast}
+    # A record is evidence, so it is of a report that was just made.
+    options["cache"] = cache if record is None else None
     wanted = [_to_check(name, options, context.obj) for name in names]
     waived = read_waivers(waivers) if waivers else ()
     _refuse_models(report, annotate, names)
@@ -205,6 +209,7 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
         str(given.settings.path or ""),
         own["forecast"],
         _contract_file(own["contract"]),
+        own["cache"],
     )
 
 

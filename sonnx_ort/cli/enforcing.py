@@ -49,7 +49,7 @@ app = subcommand()
 @command(
     app,
     *("model", "edition", "broadcast", "operators", "backend", "conform", "external_data"),
-    *("waivers", "contract", "record", "force", "quiet"),
+    *("waivers", "contract", "record", "cache", "force", "quiet"),
     settings=True,
     rewrites=True,
     own={

@@ -35,7 +35,7 @@ _MEMBERS: Mapping[Group, Iterable[str]] = {
     ),
     Group.RUN: (
         *("backend", "level", "providers", "threads", "runs", "engine", "jobs", "verify_proofs"),
-        *("time_limit", "memory_limit"),
+        *("time_limit", "memory_limit", "cache"),
     ),
     Group.OUTPUT: (
         *(

@@ -296,6 +296,12 @@ OPTIONS: Mapping[str, Option] = {
         "What to do with external data if the output is in another folder.",
         default=Transfer.COPY,
     ),
+    "cache": option(
+        PATH,
+        "Keep results in this folder, and take them from it where a model and the options are the "
+        "same. Whoever can write it can forge them.",
+        metavar="FOLDER",
+    ),
     "force": flag("Write the file even if it replaces the model.", "--force"),
     "quiet": flag("Write nothing to standard output.", "--quiet", "-q"),
 }

@@ -55,7 +55,8 @@ app = subcommand()
 @command(
     app,
     *("model", "inputs", "sizes", "input_shapes", "seed", "edition", "broadcast", "operators"),
-    *("backend", "conform", "waivers", "contract", "time_limit", "memory_limit", "quiet"),
+    *("backend", "conform", "waivers", "contract", "cache", "time_limit", "memory_limit"),
+    *("quiet",),
     settings=True,
     rewrites=True,
     own={

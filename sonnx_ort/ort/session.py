@@ -42,7 +42,7 @@ from sonnx_ort.ort.violations import (
     violation_of_error,
     violations_raised,
 )
-from sonnx_ort.ort.weights import INSIDE, Weights, place, separate
+from sonnx_ort.ort.weights import INSIDE, SeparatedModel, Weights, place, separate
 from sonnx_ort.ort.written_places import WrittenPlaces
 from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
@@ -101,6 +101,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         waivers: Waivers = (),
         contract: ContractSource = NO_CONTRACT,
         verify_proofs: bool = False,
+        cache: str | os.PathLike[str] | None = None,
         **kwargs: Unpack[RuntimeOptions],
     ) -> None:
         """Rewrite a model and start a session on it.
@@ -123,6 +124,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             verify_proofs: Whether to repeat every run with the python backend, which also checks
                 proved rules. If the verdicts differ, `SonnxError` is raised. Has no effect if it
                 is that backend that enforces the model.
+            cache: As for `rewrite`. Whether the optimizer kept what enforces the profile is looked
+                at in each session.
             **kwargs: See `RuntimeOptions`.
 
         Raises:
@@ -135,7 +138,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         further: dict[str, Any] = {"waivers": waivers, "conform": conform, "contract": contract}
         choices = Choices.of(edition, broadcast, operators, backend, **further)
         with collector_paused():
-            enforced, weights = _enforce(path_or_bytes, choices, sess_options)
+            enforced, weights = _enforce(path_or_bytes, choices, sess_options, cache)
             proto = enforced.to_proto() if weights.external else enforced.to_complete_proto()
         warn_of_unenforced(enforced)
         self._description = _described(path_or_bytes, enforced)
@@ -170,7 +173,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             self._own_options, kwargs.get("disabled_optimizers") or ()
         )
         self._start(
-            enforced.model,
+            lambda: enforced.model,
             lambda: start(self._content, self._own_options, providers, provider_options, **kwargs),
         )
 
@@ -197,16 +200,18 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 Runtime's optimizer removed what enforces the profile; the session is unusable.
         """
         restart = super().set_providers
-        model = deserialize(onnx.load_model_from_string(self._content))
         self._has_given_options = True
         try:
-            self._start(model, lambda: restart(providers, provider_options))
+            self._start(
+                lambda: deserialize(onnx.load_model_from_string(self._content)),
+                lambda: restart(providers, provider_options),
+            )
         except SonnxError:
             # A rejected session must not run.
             self._sess = None
             raise
 
-    def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
+    def _start(self, model: Callable[[], ir.Model], start: Callable[[], None]) -> None:
         """Start the session, and check the graph that it runs."""
         if self._has_given_options:
             require_same_results(self._own_options)
@@ -228,9 +233,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             start()
         self._weights.require_unchanged()
         if self._reference is not None:
-            self._renamed = record.require_enforced(model, self._content)
+            self._renamed = record.require_enforced(model(), self._content)
         if self._rests_on_numbers:
-            record.require_known_numbers(model)
+            record.require_known_numbers(model())
         added.require_none(record.replaceable_names)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
@@ -450,7 +455,7 @@ class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
 
 
 def _described(source: ModelSource, enforced: Enforced) -> str:
-    name = f"graph '{enforced.model.graph.name}'"
+    name = f"graph '{enforced.name}'"
     if isinstance(source, str | os.PathLike):
         name = f"model '{os.fspath(source)}'"
     operators = name_operators(enforced.demands.operators)
@@ -458,13 +463,26 @@ def _described(source: ModelSource, enforced: Enforced) -> str:
 
 
 def _enforce(
-    model: ModelSource, choices: Choices, options: onnxruntime.SessionOptions | None
+    model: ModelSource,
+    choices: Choices,
+    options: onnxruntime.SessionOptions | None,
+    cache: str | os.PathLike[str] | None,
 ) -> tuple[Enforced, Weights]:
     separated = separate(model, options)
     try:
-        return enforce(separated.source, choices), separated.weights
+        return _enforced(separated, choices, cache), separated.weights
     except SonnxError:
         if separated.whole is None:
             raise
     # Errors are reported for the whole model, with its own digest.
     return enforce(separated.whole, choices), INSIDE
+
+
+def _enforced(
+    separated: SeparatedModel, choices: Choices, cache: str | os.PathLike[str] | None
+) -> Enforced:
+    if cache is None:
+        return enforce(separated.source, choices)
+    from sonnx_ort.caching.results import kept_model
+
+    return kept_model(separated.source, choices, cache, separated.weights.location)

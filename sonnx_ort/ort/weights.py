@@ -36,6 +36,9 @@ class Weights:
     external = False
     """Whether a graph refers to weights outside it."""
 
+    location = ""
+    """The location of all weights, if it is a name that is chosen at random."""
+
     def put_into(self, graph: onnx.ModelProto) -> None:
         """Load all weights into the graph of a rewritten model."""
         self._load(list(external_tensors(graph)))

@@ -14,7 +14,7 @@ from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.traversal import label_of, subgraphs_in
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import examine, load, with_forecast
+from sonnx_ort.pipeline import Loaded, examine, load, with_forecast
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.next_steps import GivenOptions
 
@@ -162,11 +162,26 @@ def check_with_outline(
     """
     with collector_paused():
         examined = examine(load(model, choices, to_examine=True), complete=True)
-        graph_model, made = examined.loaded.model.graph_model, examined.loaded.made
-        if made is not None:
-            restore(graph_model, made.enforcement)
-        drawn = outline(graph_model)
+        drawn = _outline_of_original(examined.loaded)
         return (with_forecast(examined) if forecast else examined.examination.report), drawn
+
+
+def outline_of(model: ModelSource, choices: Choices) -> GraphOutline:
+    """Describe the graph of a model whose report is known already.
+
+    Raises:
+        SonnxError: As for `check`.
+    """
+    with collector_paused():
+        return _outline_of_original(load(model, choices, to_examine=True))
+
+
+def _outline_of_original(loaded: Loaded) -> GraphOutline:
+    """The graph of a model, or of its original; what is enforced is undone in place."""
+    graph_model, made = loaded.model.graph_model, loaded.made
+    if made is not None:
+        restore(graph_model, made.enforcement)
+    return outline(graph_model)
 
 
 class FailOn(enum.StrEnum):

@@ -22,7 +22,7 @@ OF_REWRITE = "edition, broadcast, operators, backend, make_explicit, conform, wa
 UNKNOWN: dict[str, tuple[Callable[..., object], tuple[object, ...], str, str]] = {
     "rewrite": (sonnx_ort.rewrite, (MODEL,), "operator", " (did you mean 'operators'?)"),
     "rewrite, nothing like it": (
-        sonnx_ort.rewrite, (MODEL,), "tolerance", f"; its options are model, {OF_REWRITE}"
+        sonnx_ort.rewrite, (MODEL,), "tolerance", f"; its options are model, cache, {OF_REWRITE}"
     ),
     "rewrite_file": (
         sonnx_ort.rewrite_file, (PATH, TARGET), "operator", " (did you mean 'operators'?)"

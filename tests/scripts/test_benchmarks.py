@@ -219,6 +219,7 @@ def call(monkeypatch):
         ("models", {"--backend", "--model", "--seconds", "--markdown"}),
         ("rewriting", {"--backend", "--nodes", "--seconds"}),
         ("finite", {"--seconds"}),
+        ("cache", {"MODEL", "--backend", "--seconds", "--markdown"}),
         ("sessions", {"MODEL", "--backend", "--megabytes", "--seconds", "--markdown"}),
         ("plot", {"RESULTS.json", "PICTURE.svg"}),
     ],
