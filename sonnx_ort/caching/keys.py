@@ -31,6 +31,9 @@ from sonnx_ort.versions import TRIED, version_of
 PACKAGES = tuple(package for package in TRIED if package != "Python")
 """The packages whose versions are part of a key; of Python it is more than the version."""
 
+IN_MEMORY = "\0"
+"""The location of external data that a session holds in memory; no file has such a name."""
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -78,12 +81,14 @@ def _external_data(model: ReadModel) -> list[list[object]]:
     """The files of a model's external data, each with its digest.
 
     Raises:
-        NotKept: A file cannot be used, which is said where the model is loaded.
+        NotKept: A file cannot be used, which is said where the model is loaded, or it is not known.
     """
-    if model.folder is None:
-        return []
     found: list[list[object]] = []
     locations = external_locations(model.proto)
+    if model.folder is None:
+        if set(locations) - {IN_MEMORY}:
+            raise NotKept("external data lies in no folder that is known")
+        return found
     try:
         if locations:
             check_external_data(model.proto, model.folder)

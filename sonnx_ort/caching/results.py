@@ -16,7 +16,7 @@ import onnx
 from sonnx_ort import pipeline
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.caching.folder import Folder
-from sonnx_ort.caching.keys import environment, key_of
+from sonnx_ort.caching.keys import IN_MEMORY, environment, key_of
 from sonnx_ort.caching.values import NotKept, read_back, written
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.functions import resolve_default_domain
@@ -75,7 +75,7 @@ def kept_model(
     # By the same choices a model is rewritten or not, as its waivers have expired or not.
     today = dt.date.today()
     expired = tuple(waiver.expired(today) for waiver in choices.waivers)
-    keyed = replace(source, proto=_relocated(source.proto, location, _ANY_LOCATION))
+    keyed = replace(source, proto=_relocated(source.proto, location, IN_MEMORY))
     return _kept(
         Folder(cache),
         lambda: key_of("model", keyed, choices, expired, bool(location)),
@@ -83,10 +83,6 @@ def kept_model(
         lambda enforced: _content_of(enforced, location),
         lambda content: _enforced_in(content, source, location),
     )
-
-
-_ANY_LOCATION = "weights"
-"""Stands in the folder for a location that each process chooses anew."""
 
 
 def _relocated(proto: onnx.ModelProto, location: str, other: str) -> onnx.ModelProto:
@@ -115,7 +111,7 @@ def _content_of(enforced: Enforced, location: str) -> bytes:
     ).encode("ascii")
     model = b""
     if not enforced.unchanged:
-        proto = _relocated(enforced.to_proto(), location, _ANY_LOCATION)
+        proto = _relocated(enforced.to_proto(), location, IN_MEMORY)
         try:
             model = proto.SerializeToString(deterministic=True)
         except Exception as error:
@@ -134,7 +130,7 @@ def _enforced_in(content: bytes, source: ReadModel, location: str) -> Enforced:
         kept = onnx.load_model_from_string(model)
         if not kept.HasField("graph"):
             raise ValueError("there is no model")
-        proto = _relocated(kept, _ANY_LOCATION, location) if location else kept
+        proto = _relocated(kept, IN_MEMORY, location) if location else kept
     return Enforced(
         None,
         backend,

@@ -210,6 +210,12 @@ def test_missing_external_data_makes_no_key(tmp_path: Path) -> None:
         key_of("report", source, CHOICES)
 
 
+def test_external_data_of_a_model_without_a_place_makes_no_key(tmp_path: Path) -> None:
+    model = onnx.load(with_external_data(tmp_path, 1), load_external_data=False)
+    with pytest.raises(NotKept):
+        key(model=model)
+
+
 @pytest.fixture
 def _anew() -> Iterator[None]:
     """Forget what is known of the environment, before and after."""
