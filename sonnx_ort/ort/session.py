@@ -139,7 +139,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         choices = Choices.of(edition, broadcast, operators, backend, **further)
         with collector_paused():
             enforced, weights = _enforce(path_or_bytes, choices, sess_options, cache)
-            proto = enforced.to_proto() if weights.external else enforced.to_complete_proto()
+            # Weights that are inside are so already: `separate` has looked for others.
+            proto = enforced.to_proto()
         warn_of_unenforced(enforced)
         self._description = _described(path_or_bytes, enforced)
         self._renamed = NOT_RENAMED

@@ -157,6 +157,20 @@ def test_another_model_has_another_key(name: str) -> None:
     assert key(model=parse(MODELS[name])) != key()
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_model_without_a_digest_of_its_file_is_known_by_its_content(name: str) -> None:
+    found = {
+        key_of("model", ReadModel(proto, None, ""), CHOICES)
+        for proto in (MODEL, parse(MODELS[name]))
+    }
+    assert len(found) == 2
+
+
+def test_digest_of_the_file_is_in_the_key_because_reports_have_it() -> None:
+    found = {key_of("report", ReadModel(MODEL, None, sha256), CHOICES) for sha256 in "ab"}
+    assert len(found) == 2
+
+
 def test_what_is_made_is_in_the_key() -> None:
     assert key(kind="model").partition("-")[2] != key().partition("-")[2]
 
