@@ -24,11 +24,8 @@ MODEL = parse("(float[n] x, float[m] y) => (float[n] z) { [quotient] z = Div(x, 
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "by default": {},
-    "preliminary": {"edition": "preliminary", "operators": "default"},
-    "explicit": {"broadcast": "explicit", "operators": "elementwise"},
-    "native": {"backend": "native", "broadcast": "explicit"},
+    "other choices": {"edition": "preliminary", "backend": "native", "broadcast": "explicit"},
     "contract": {"contract": sonnx_ort.Contract(), "operators": "profile,Graph.finite"},
-    "no forecast": {"forecast": False},
 }
 
 
@@ -74,7 +71,6 @@ def rewritten(path: Path, **options: Any) -> bytes | str:
 
 
 REWRITES: dict[str, dict[str, Any]] = {
-    "default": {"operators": "default"},
     "python": {"backend": "python", "operators": "profile,-Graph", "broadcast": "explicit"},
     "native": {"backend": "native", "operators": "elementwise", "broadcast": "explicit"},
     "explicit types": {"make_explicit": True, "operators": "default", "conform": True},
