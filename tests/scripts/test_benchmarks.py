@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from benchmarks import finite, growth, operators, plot, report
+from benchmarks import caching, finite, growth, operators, plot, report
 from benchmarks.measurement import (
     ELEMENT_TYPES,
     Measurement,
@@ -298,6 +298,20 @@ def test_row_has_times_ratios_and_memory():
         "over ONNX Runtime": "5.00 / 5.00",
         "peak, MB": "200 -> 300",
         "held, MB": "100 -> 150",
+    }
+
+
+def test_row_of_a_cache_compares_the_session_that_finds_its_model():
+    turns = [
+        {caching.PLAIN: 0.01, caching.CHECK: 0.5, caching.OURS_KEPT: 0.02},
+        {caching.PLAIN: 0.02, caching.CHECK: 0.7, caching.OURS_KEPT: 0.06},
+    ]
+    assert caching.row("m", turns) == {
+        "model": "m",
+        "ONNX Runtime, ms": "10.0 / 15.0",
+        "check, ms": "500 / 600",
+        "InferenceSession, kept, ms": "20.0 / 40.0",
+        "over ONNX Runtime": "2.00 / 2.50",
     }
 
 
