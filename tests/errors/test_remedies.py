@@ -116,7 +116,10 @@ OF_FUNCTIONS = "|".join(sorted({each.replace("-", "_").strip("_") for each in OP
 
 IN_PYTHON = re.compile(rf'(?<![\w-])({OF_FUNCTIONS}|inputs|sizes|input_shapes)=(True|"|$|[ ,;.)])')
 
-OTHERS = {"next_steps.py", "verdict.py", "rules_pages.py", "contract_files.py", "formats.py"}
+OTHERS = {
+    *("next_steps.py", "verdict.py", "rules_pages.py", "contract_files.py", "formats.py"),
+    "notebook.py",
+}
 """They write calls of functions, for readers of Python alone, or what is no option."""
 
 
