@@ -13,6 +13,8 @@ from support.graphs import parse
 
 MANY = """(float[2] x) => (float[2] z) {
     a = Abs(x) b = Abs(a) c = Neg(b) d = Sqrt(c) e = Exp(d) f = Sin(e) z = Div(f, x) }"""
+THREE = "(float[2] x) => (float[2] z) { a = Abs(x) b = Neg(a) z = Sqrt(b) }"
+FOUR = "(float[2] x) => (float[2] z) { a = Abs(x) b = Neg(a) c = Sqrt(b) z = Exp(c) }"
 ENDING = (
     'rules that are not enforced: operators="profile" enforces them, operators="default" leaves '
     "them"
@@ -51,6 +53,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("(float[2] x) => (float[2] z) { z = Abs(x) }", "1 node of Abs has"),
     ("(float[2] x) => (float[2] z) { y = Abs(x) z = Abs(y) }", "2 nodes of Abs have"),
     ("(float[2] x) => (float[2] z) { y = Abs(x) z = Neg(y) }", "2 nodes of Abs and Neg have"),
+    (THREE, "3 nodes of Abs, Neg and Sqrt have"),
+    (FOUR, "4 nodes of Abs, Neg, Sqrt and 1 other operator have"),
     (MANY, "6 nodes of Abs, Neg, Sqrt and 2 other operators have"),
 ])  # fmt: skip
 def test_call_without_operators_warns_once(name: str, graph: str, nodes: str) -> None:
