@@ -110,7 +110,20 @@ def test_record_is_of_all_operators(source: Path, target: Path) -> None:
     onnx.save(parse("(float[2] x) => (float[2] y) { a = Tanh(x) y = Div(a, x) }"), source)
     record = target.with_name("record.json")
     sonnx_ort.rewrite_file(source, target, operators="Div", record=record)
-    assert "Tanh.float.R2" in record.read_text(encoding="utf-8")
+    assert "Tanh.float.R2" in {each["rule"] for each in read_record(record).original.obligations}
+
+
+def test_record_beside_a_certificate_proves_what_that_proves(source: Path, target: Path) -> None:
+    """The second node is proved by the guard of the first one, which no certificate follows."""
+    graph = "(int32[n] x, int32[m] y) => (int32[k] z) { t = Sub(x, y) z = Div(t, y) }"
+    onnx.save(parse(graph), source)
+    record, statuses = target.with_name("record.json"), []
+    for certificate in (None, target.with_name("c.json")):
+        options: Mapping[str, Any] = {"record": record, "certificate": certificate}
+        sonnx_ort.rewrite_file(source, target, **NATIVE, **options)
+        found = read_record(record).original.obligations
+        statuses += [each["status"] for each in found if each["rule"] == "Div.int.R1"]
+    assert statuses == ["proved", "runtime"]
 
 
 def test_record_has_what_conform_changed(source: Path, target: Path) -> None:
