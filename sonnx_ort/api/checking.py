@@ -12,7 +12,7 @@ from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.backends import BackendChoice
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.errors.arguments import checked_arguments
-from sonnx_ort.loading.saving import files_of, refuse_inputs
+from sonnx_ort.loading.saving import check_place, files_of, refuse_inputs
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, Waivers
 from sonnx_ort.profile.contract import NO_CONTRACT
@@ -74,6 +74,7 @@ def check(  # noqa: PLR0913 - one for each choice
         raise SonnxError("a record needs a model file; give the path of the model")
     given = read_waivers(waivers)
     if record is not None:
+        check_place(Path(record))
         refuse_inputs(Path(record), files_of(waivers, contract))
     choices = Choices.of(edition, broadcast, operators, backend, contract=contract)
     if cache is None or record is not None:

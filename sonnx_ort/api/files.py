@@ -121,13 +121,14 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             enforced model cannot be certified.
     """
     source, target = Path(source), Path(target)
-    check_place(target)
+    beside = [Path(path) for path in (record, certificate) if path is not None]
+    for written in (target, *beside):
+        check_place(written)
     transfer = choose(Transfer, "external_data", external_data)
     choices = Choices.of(**options)
     read_too = files_of(options.get("waivers"), options.get("contract"))
     if certificate is not None:
         choices = choices.with_certificate()
-        check_place(Path(certificate))
         if record is not None and same_file(Path(record), Path(certificate)):
             raise SonnxError(f"'{record}' is the record; give the certificate another file")
     with collector_paused():
@@ -135,7 +136,6 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         refuse_source(target, source, model.proto, force=force)
         if certificate is not None:
             _require_own_names(source, model.proto)
-        beside = [Path(path) for path in (record, certificate) if path is not None]
         for written in (target, *beside):
             refuse_inputs(written, read_too)
         if cache is not None and not beside:

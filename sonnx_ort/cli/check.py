@@ -133,7 +133,7 @@ def check(
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
     report = None if output == STANDARD else Path(output)
-    for path in filter(None, (report, annotate)):
+    for path in filter(None, (report, annotate, record)):
         check_place(path)
     names = find_models(models)
     options = {**choices, "contract": contract, "forecast": not no_forecast}

@@ -62,3 +62,12 @@ def test_record_replaces_no_file_that_is_read(option: str, tmp_path: Path) -> No
         f"'{file}' cannot be written: it would replace the input '{file}'; name another file"
     )
     assert file.read_bytes() == b""
+
+
+def test_place_of_a_record_is_looked_at_before_the_model_is_read(tmp_path: Path) -> None:
+    record = tmp_path / "missing" / "record.json"
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.check(tmp_path / "none.onnx", record=record)
+    assert str(caught.value) == (
+        f"'{record}' cannot be written: there is no folder '{record.parent}'"
+    )

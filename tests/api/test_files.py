@@ -43,17 +43,15 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("option", ["record", "certificate"])
-def test_place_of_each_further_file_is_looked_at_before_the_data_is_copied(
-    option: str, source: Path, target: Path
+@pytest.mark.parametrize("option", ["target", "record", "certificate"])
+def test_place_of_each_file_is_looked_at_before_the_model_is_read(
+    option: str, target: Path
 ) -> None:
-    place = target.parent / "missing" / "file.json"
+    place, missing = target.parent / "missing" / "file", target.with_name("none.onnx")
+    files: Any = {"target": target, **NATIVE, option: place}
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite_file(source, target, **NATIVE, **{option: place})
-    assert str(caught.value) == (
-        f"'{place}' cannot be written: there is no folder '{place.parent}'"
-    )
-    assert names(target.parent) == []
+        sonnx_ort.rewrite_file(missing, **files)
+    assert str(caught.value) == f"'{place}' cannot be written: there is no folder '{place.parent}'"
 
 
 def test_record_and_certificate_are_two_files(source: Path, target: Path) -> None:
