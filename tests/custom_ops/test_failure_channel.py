@@ -99,6 +99,7 @@ def test_message_tells_the_ticket_the_operator_and_the_node(
         f"Node ({GUARD}) Op (Reshape) [ShapeInferenceError] Invalid dimension value: 11",
         f"Node ({GUARD}) Op (Expand) [ShapeInferenceError] Invalid dimension value: -11",
         RUN.format("Expand", GUARD, "invalid expand shape"),
+        RUN.format("Expand", REFUSING, "invalid expand shape") + " Status Message: out of memory",
     ],
 )
 def test_message_of_something_else_tells_of_no_guard(message: str) -> None:

@@ -14,12 +14,14 @@ from sonnx_ort.custom_ops.inspection import (
     CHECKED_ELEMENTS,
     LEFT_OUT,
     checked_shape,
+    checked_sizes,
     omitted,
     value_guard_name,
 )
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import Contract, ValueContract, contract_to_json
+from sonnx_ort.profile.contract import Contract, SizeContract, ValueContract, contract_to_json
+from sonnx_ort.profile.contract_rules import ShapeDemand
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from support.execution import failure_of
@@ -286,3 +288,30 @@ def test_ends_of_a_contract_are_within_it():
     node = {**NODE, "contract": IN_RANGE}
     given, _ = checked_shape(np.array([-1, 2.5], np.float32), **node, element_type="float")
     assert tuple(given) == (2,)
+
+
+OF_X = ShapeDemand("x", (SizeContract("n", 1, 4), 3), ((0, "y", 1),))
+"""The first axis of x is as long as the second one of y."""
+
+
+def sizes_of(*shapes):
+    """The shapes in one vector, and their ranks."""
+    sizes = [size for shape in shapes for size in shape]
+    return np.array(sizes, np.int64), np.array([len(shape) for shape in shapes], np.int64)
+
+
+def test_input_whose_sizes_are_kept_gives_its_own_shape():
+    given, its_shape = checked_sizes(*sizes_of((2, 3), (7, 2)), OF_X.to_json())
+    assert (tuple(given), tuple(its_shape)) == ((2, 3), (2,))
+
+
+@pytest.mark.parametrize(("shapes", "reason"), [
+    (((2, 4), (7, 2)), "axis 1 of x (2, 4) is 4, not 3"),
+    (((5, 3), (7, 5)), "axis 0 of x (5, 3) is 5; the contract says 1 to 4 for n"),
+    (((2, 3), (2, 7)), "axis 0 of x (2, 3) is 2, and axis 1 of y (2, 7) is 7; n is 1 to 4"),
+    (((2, 3, 1), (7, 2)), "the rank of x (2, 3, 1) is 3, not 2"),
+])  # fmt: skip
+def test_input_whose_sizes_break_a_contract_fails(shapes, reason):
+    code, error = failure_of(checked_sizes(*sizes_of(*shapes), OF_X.to_json()))
+    assert (code, error.rule, error.shapes) == (1319, "Contract.sizes", shapes)
+    assert reason in str(error)

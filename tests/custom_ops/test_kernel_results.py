@@ -8,10 +8,12 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from sonnx_ort.custom_ops.arithmetic import largest, smallest
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES, KernelOutput, kernel_output
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
 from sonnx_ort.custom_ops.kernel import separated, shapes_in
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.options import Edition
 from support.execution import failure_of, kernel_of, kernel_with
 from support.values import INTEGERS
 
@@ -220,3 +222,20 @@ def test_each_tensor_has_the_elements_behind_those_of_the_one_before():
     tensors = separated(np.arange(10), np.array([1, 2, 3, 0, 3]), np.array([2, 1, 0, 2]))
     assert [tensor.tolist() for tensor in tensors] == [[[0, 1]], [2, 3, 4], 5, []]
     assert tensors[3].shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(4,), ()], ids=str)
+@pytest.mark.parametrize(("function", "expected"), [
+    (largest, [0.0, 0.0, 0.0, -0.0]),
+    (smallest, [0.0, -0.0, -0.0, -0.0]),
+])  # fmt: skip
+def test_of_two_zeros_the_sign_does_not_depend_on_their_order(function, expected, shape, dtype):
+    pairs = [(0.0, 0.0), (0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)]
+    if shape:
+        pairs, expected = [tuple(zip(*pairs, strict=True))], [expected]
+    for (a, b), wanted in zip(pairs, expected, strict=True):
+        operands = (np.array(each, dtype) for each in (a, b))
+        found = function(*operands, edition=Edition.TYPED)
+        assert (found.dtype, found.shape) == (dtype, shape)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
