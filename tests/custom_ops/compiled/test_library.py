@@ -1,5 +1,7 @@
 """Where the library of the compiled kernels is, and that its declarations are the real ones."""
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -92,6 +94,22 @@ def test_library_that_is_damaged_later_is_refused(tmp_path, monkeypatch):
     assert library.kernels_library() == path
     path.unlink()  # it is loaded, and without its content the process would end
     path.write_bytes(b"")
+    with pytest.raises(sonnx_ort.SonnxError, match="are not those that the installation built"):
+        library.kernels_library()
+
+
+def test_library_of_which_a_byte_changes_is_looked_at_again(tmp_path, monkeypatch):
+    path = tmp_path / "bytes.so"
+    path.write_bytes(b"kernels")
+    path.with_suffix(".sha256").write_bytes(hashlib.sha256(b"kernels").hexdigest().encode())
+    monkeypatch.setattr(library, "LIBRARY", path)
+    # What it holds is no library, so it cannot be loaded.
+    monkeypatch.setattr(library, "_table_of", lambda _: table_digest())
+    assert library.kernels_library() == path
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"K")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     with pytest.raises(sonnx_ort.SonnxError, match="are not those that the installation built"):
         library.kernels_library()
 
