@@ -15,6 +15,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
+from sonnx_ort.analysis import certificates
 from sonnx_ort.checker import Malformed, Rejected, check, established
 from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
@@ -504,3 +505,28 @@ def test_name_that_a_guard_has_taken_is_that_of_the_same_node(name: str) -> None
     except Rejected as error:
         found = str(error)
     assert found == reason
+
+
+def test_nothing_is_written_where_no_known_guard_holds_the_contract(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule of a node is left to a guard of unknown form; a contract is what proofs rest on."""
+
+    def unknown(_: object, __: object, value: str, rule: str) -> None:
+        raise Rejected(f"{rule} of '{value}' has no guard")
+
+    monkeypatch.setattr(certificates, "require_guarded", unknown)
+    onnx.save(parse(GRAPH), tmp_path / "m.onnx")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(
+            tmp_path / "m.onnx",
+            tmp_path / "e.onnx",
+            backend="native",
+            contract=CONTRACT,
+            certificate=tmp_path / "c.json",
+        )
+    assert str(caught.value) == (
+        "the enforced model cannot be certified (Contract.sizes of 'x' has no guard); rewrite "
+        "without a certificate"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
