@@ -7,16 +7,23 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
+import sonnx_ort
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort.feeds import (
     GraphInput,
     as_declared,
     as_tensors,
+    graph_inputs,
+    run_on_values,
     to_array,
     to_ort_value,
     what_is_wrong,
+    wrong_feeds_named,
 )
+from support.graphs import parse
+from support.sessions import quiet
 
 ARRAYS = {
     "float": np.float32([[1.5, -0.0], [np.inf, 3]]),
@@ -143,3 +150,87 @@ def test_lists_are_left_to_the_model_where_arrays_become_tensors() -> None:
 )
 def test_what_is_no_array_is_told_by_its_type(given: Any, told: str) -> None:
     assert what_is_wrong([X], {"x": given}) == told
+
+
+@pytest.mark.parametrize(("graph", "required"), [
+    ("(float x) => (float y) { y = Neg(x) }", [True]),
+    ("(float x, float k) => (float y) <float k = {1}> { y = Add(x, k) }", [True, False]),
+    ("(optional(float) x) => (bool y) { y = OptionalHasElement(x) }", [False]),
+])  # fmt: skip
+def test_input_is_required_unless_it_has_a_default_or_may_be_absent(
+    graph: str, required: list[bool]
+) -> None:
+    assert [each.required for each in graph_inputs(parse(graph))] == required
+
+
+def test_absent_value_is_no_mistake_where_an_input_may_be_absent() -> None:
+    optional = GraphInput("x", "float32", (2,), required=False)
+    assert what_is_wrong([optional], {"x": None}) == ""
+
+
+def test_size_that_the_model_gives_as_a_negative_one_is_open() -> None:
+    declared = GraphInput("x", "float32", (-1, 2), required=True)
+    assert what_is_wrong([declared], {"x": np.ones((3, 2), np.float32)}) == ""
+
+
+def test_bytes_of_a_wider_type_are_left_as_they_are() -> None:
+    given = np.array([b"\x80\x3f\x00\x00"], "V4")
+    made = as_tensors([UNSIGNED], {"x": given})["x"]
+    assert (made.dtype, made.shape) == (np.dtype("V4"), (1,))
+
+
+def test_masked_array_is_refused_before_a_run() -> None:
+    session = sonnx_ort.InferenceSession(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+    with pytest.raises(InvalidArgument, match=r"^elements of the input 'x' are masked, and"):
+        session.run(None, {"x": _MASKED})
+
+
+def test_array_from_onnxruntime_is_a_copy() -> None:
+    value = onnxruntime.OrtValue.ortvalue_from_numpy(np.ones(2, np.float32))
+    found = to_array(value)
+    assert found is not None
+    found[:] = 5
+    assert value.numpy().tolist() == [1, 1]
+
+
+def test_array_of_objects_is_text_where_each_is() -> None:
+    words = "the input 'x' is {} of shape (2,), but the model needs float32 of shape (2,); convert"
+    for elements, dtype in ((["a", b"b"], "string"), (["a", 1], "object")):
+        told = what_is_wrong([X], {"x": np.array(elements, object)})
+        assert told.startswith(words.format(dtype))
+
+
+def plain(graph: str) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(parse(graph).SerializeToString(), quiet())
+
+
+def test_elements_that_share_a_byte_come_back_each() -> None:
+    session = plain("(float[3] x) => (uint4[3] y) { y = Cast <to = 21> (x) }")
+    found = run_on_values(session, ["y"], {"x": np.float32([1, 15, 3])})["y"]
+    assert (found.dtype, found.tolist()) == (np.dtype(ml_dtypes.uint4), [1, 15, 3])
+
+
+def test_sequence_comes_back_as_a_list_of_its_arrays() -> None:
+    session = plain("(float[2] x) => (seq(float[1]) y) { y = SplitToSequence(x) }")
+    found = run_on_values(session, ["y"], {"x": np.float32([1, 2])})["y"]
+    assert [each.tolist() for each in found] == [[1], [2]]
+
+
+def test_input_with_a_default_need_not_be_bound() -> None:
+    graph = "(float x, float k) => (float y) <float k = {2}> { y = Add(x, k) }"
+    session = sonnx_ort.InferenceSession(parse(graph), quiet())
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", np.array(1, np.float32))
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    assert binding.copy_outputs_to_cpu()[0] == 3
+
+
+def test_error_of_a_type_of_its_own_is_raised_as_it_is() -> None:
+    """It may take other arguments than a message."""
+
+    class OtherError(ValueError):
+        pass
+
+    with pytest.raises(OtherError, match=r"^itself$"), wrong_feeds_named([X], {}):
+        raise OtherError("itself")
