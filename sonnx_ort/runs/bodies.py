@@ -143,8 +143,9 @@ def _require_few(steps: int) -> None:
 
 def _scan(step: Step, outer: Observation) -> list[Body]:
     attributes = {a.name: plain_value(a) for a in step.audited.node.attribute}
-    others = [name for name in attributes if name not in ("body", "num_scan_inputs")]
-    if any(any(attributes[name]) for name in others):
+    own = ("body", "num_scan_inputs")
+    others = [name for name, each in attributes.items() if name not in own and any(each)]
+    if others:
         raise NotRepeatedError(f"a Scan with {others[0]} is not run again")
     if step.audited.version < 9:
         raise NotRepeatedError("a Scan before version 9 is not run again")

@@ -128,6 +128,14 @@ def test_wrong_settings_are_errors_that_name_the_file(
     assert str(caught.value) == f"settings in '{path}': {message}"
 
 
+def test_project_file_whose_entry_is_no_table_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool]\nsonnx-ort = 3\n", encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        read_settings(path)
+    assert str(caught.value) == f"settings in '{path}': 'sonnx-ort' is not a table"
+
+
 def test_file_that_is_no_toml_is_an_error_of_the_command(folder: Path) -> None:
     path = folder / "sonnx-ort.toml"
     path.write_text("broadcast =", encoding="utf-8")

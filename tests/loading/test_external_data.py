@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import sonnx_ort
-from sonnx_ort.loading.external_data import check_references
+from sonnx_ort.loading.external_data import check_references, load_external_data
 from support.command import command
 from support.graphs import tensor
 
@@ -207,6 +207,26 @@ def test_elements_beside_external_data(field: str) -> None:
         getattr(weights, field).append(1)
     assert refusal(model(weights)) == (
         "tensor 'w': its external data stands beside elements in the model; keep one of them"
+    )
+
+
+@pytest.mark.parametrize("name", ["above", *FILES])
+def test_elements_are_not_loaded_from_an_unusable_reference(name: str) -> None:
+    """Also where nothing looked at it before, as in a model that was given in memory."""
+    entries, told = (ENTRIES | FILES)[name]
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        load_external_data([referring(entries)], Path())
+    assert str(caught.value) == f"tensor 'w': its external data {told}"
+
+
+def test_elements_in_the_model_are_no_more_than_the_shape_says() -> None:
+    weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], raw_data=bytes(20))
+    assert refusal(model(weights)) == (
+        f"tensor 'w' of shape [4] needs 16 bytes, and the file has 20; {EXPORT}"
+    )
+    entries = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], float_data=[0] * 5)
+    assert refusal(model(entries)) == (
+        f"tensor 'w' of shape [4] needs 4 entries, and the file has 5; {EXPORT}"
     )
 
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 import numpy as np
+import onnx.parser
+import onnx.printer
 import pytest
 from onnx import numpy_helper
 
@@ -224,6 +226,25 @@ def test_body_with_too_many_steps_is_not_known(monkeypatch: pytest.MonkeyPatch) 
         ("not known", "it has more than 2 steps")
     ]
     assert audit.counts[Verdict.NOT_KNOWN] == 1
+
+
+@pytest.mark.parametrize(("written", "named"), [
+    ("scan_input_directions = [1]", "scan_input_directions"),
+    ("scan_input_axes = [0], scan_output_directions = [1]", "scan_output_directions"),
+    ("scan_output_axes = [1]", "scan_output_axes"),
+])  # fmt: skip
+def test_scan_in_another_order_or_along_another_axis_is_not_known(written: str, named: str) -> None:
+    text = onnx.printer.to_text(SCAN).replace("num_scan_inputs", f"{written}, num_scan_inputs")
+    audit = sonnx_ort.audit(onnx.parser.parse_model(text), {"x": X, "y": np.stack([Y, X])})
+    assert [(str(n.verdict), n.reason) for n in audit.nodes] == [
+        ("not known", f"a Scan with {named} is not run again")
+    ]
+
+
+def test_scan_in_the_order_that_is_the_default_is_run_again() -> None:
+    text = onnx.printer.to_text(SCAN).replace("num_scan", "scan_input_axes = [0], num_scan")
+    audit = sonnx_ort.audit(onnx.parser.parse_model(text), {"x": X, "y": np.stack([Y, X])})
+    assert {str(node.verdict) for node in audit.nodes} == {"exact"}
 
 
 def test_branch_that_cannot_take_these_sizes_is_not_run() -> None:

@@ -284,6 +284,14 @@ def test_values_are_saved_to_an_empty_folder_only(tmp_path: Path) -> None:
     assert str(caught.value) == f"'{tmp_path}' is not empty; name a new folder"
 
 
+def test_values_are_saved_to_no_file(tmp_path: Path) -> None:
+    (tmp_path / "values").write_bytes(b"kept")
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.audit(MODEL, {"x": X, "y": Y}, save_values=tmp_path / "values")
+    assert str(caught.value) == f"'{tmp_path / 'values'}' is a file; name a new folder"
+    assert (tmp_path / "values").read_bytes() == b"kept"
+
+
 def test_two_values_of_one_file_are_told(tmp_path: Path) -> None:
     model = parse("(float[n] x) => (float[n] z) { a = Abs(x) z = Neg(a) }")
     for node in model.graph.node:
