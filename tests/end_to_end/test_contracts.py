@@ -9,7 +9,6 @@ from sonnx_ort import (
     Contract,
     ContractViolation,
     ShapeContract,
-    SonnxError,
     StateContract,
     ValueContract,
 )
@@ -209,17 +208,6 @@ def test_empty_tensor_keeps_every_range(backend):
     session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
     empty = {n: a[:0] if n in "xhiuef" else a[:, :0] if n == "c" else a for n, a in KEPT.items()}
     assert session.run(None, empty)[0].shape == (0, 3)
-
-
-def test_rewritten_model_takes_no_other_contract():
-    enforced = sonnx_ort.rewrite(parse(GRAPH), backend="native", contract=CONTRACT)
-    other = Contract((ValueContract("x", (0, 1)),))
-    with pytest.raises(SonnxError) as caught:
-        sonnx_ort.rewrite(enforced, backend="native", contract=other)
-    assert str(caught.value) == (
-        "the model is already rewritten, with another contract; rewrite the original model with "
-        "this one"
-    )
 
 
 def test_contract_in_the_metadata_is_demanded_and_not_believed():

@@ -44,6 +44,18 @@ def test_type_that_no_other_one_stands_for(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+def test_operand_that_is_left_out_of_an_unknown_type() -> None:
+    model = parse(
+        """(float[2] a) => (float[2] c) { most = local.Mystery(a)
+            m = local.Mystery(a) [clip] d = Clip(m, "", most) c = local.Mystery(d) }""",
+        domains={"local": 1},
+    )
+    assert refusal(model, operators="Clip") == (
+        "Clip 'clip': min is not given, and its element type is that of 'm', which is unknown; "
+        "declare it in value_info"
+    )
+
+
 def _kinds(operator: Operator) -> Sequence[ElementType]:
     """The types that its rules about floats admit."""
     rules = operator.contracts[Edition.TYPED].get(Family.FLOAT, ())

@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort import Contract, ValueContract
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.metadata import OPTIMIZERS
 from support.graphs import binary_model, parse, tensor
@@ -352,6 +353,21 @@ def test_other_edition_is_refused() -> None:
     assert str(caught.value) == (
         "the model is already rewritten with the edition 'typed'; rewrite the original model with "
         "'preliminary'"
+    )
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_other_contract_is_refused(backend: str) -> None:
+    kept, other = (Contract((ValueContract("x", (0, most)),)) for most in (1, 2))
+    model = parse("(float[n] x, float[n] y) => (float[n] z) { z = Div(x, y) }")
+    made = sonnx_ort.rewrite(model, backend=backend, contract=kept)
+    for contract in (kept, Contract()):
+        assert sonnx_ort.rewrite(made, backend=backend, contract=contract) == made
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(made, backend=backend, contract=other)
+    assert str(caught.value) == (
+        "the model is already rewritten, with another contract; rewrite the original model with "
+        "this one"
     )
 
 
