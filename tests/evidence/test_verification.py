@@ -54,6 +54,21 @@ def test_rewritten_model_is_kept(made):
     assert sonnx_ort.verify(target, record) == verification.Verification(RecordedAs.REWRITTEN, ())
 
 
+def test_the_other_model_of_a_record_is_not_what_was_asked_for(made):
+    source, target, record = made
+    found = sonnx_ort.verify(source, record)
+    assert (found.recorded_as, found.kept) == (RecordedAs.ORIGINAL, False)
+    assert [str(each) for each in found.differences] == [
+        "the model: it is the original, which enforces nothing; verify the rewritten model, or "
+        "add original=True"
+    ]
+    found = sonnx_ort.verify(target, record, original=True)
+    assert (found.recorded_as, found.kept) == (RecordedAs.REWRITTEN, False)
+    assert found.differences == (
+        "the model: it is the rewritten one, but the original is to be verified",
+    )
+
+
 BROADCASTING = "(float[3] x, float[1] y) => (float[3] z) { [divide] z = Div(x, y) }"
 OPTIONS = {
     "edition": {"edition": "preliminary"},
