@@ -17,6 +17,7 @@ from onnx.backend.test.runner import Runner
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.meaning import Result
+from sonnx_ort.meaning.results import Copies
 from sonnx_ort.vectors.cases import cases
 from sonnx_ort.vectors.documents import LEFT_OUT
 from sonnx_ort.vectors.entries import origins_of
@@ -67,8 +68,10 @@ def test_files_are_read_as_the_cases_that_were_written(suite: Path) -> None:
 
 
 def same(one: Result, other: Result) -> bool:
-    """Whether two results admit the same elements, of those that they have themselves."""
-    for found in (one.nearest, getattr(one.admitted, "lowest", one.nearest)):
+    """Whether two results admit the same elements, of those that they have themselves and of 1."""
+    assert isinstance(one.admitted, Copies) is isinstance(other.admitted, Copies)
+    ends = (getattr(one.admitted, name, one.nearest) for name in ("lowest", "highest"))
+    for found in (one.nearest, *ends, np.ones_like(one.nearest)):
         np.testing.assert_array_equal(one.outside(found), other.outside(found))
         if found.dtype.kind == "f":
             of_other_signs = np.where(found == 0, -found, found)
