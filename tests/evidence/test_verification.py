@@ -59,8 +59,10 @@ def test_the_other_model_of_a_record_is_not_what_was_asked_for(made):
     found = sonnx_ort.verify(source, record)
     assert (found.recorded_as, found.kept) == (RecordedAs.ORIGINAL, False)
     assert [str(each) for each in found.differences] == [
-        "the model: it is the original, which enforces nothing; verify the rewritten model, or "
-        "add original=True"
+        (
+            "the model: it is the original, which enforces nothing; verify the rewritten model, or "
+            "add original=True"
+        )
     ]
     found = sonnx_ort.verify(target, record, original=True)
     assert (found.recorded_as, found.kept) == (RecordedAs.REWRITTEN, False)
@@ -474,6 +476,8 @@ def of_format_2(text: str) -> str:
     (lambda _: "[]", "is not a record of sonnx_ort"),
     (lambda _: "{}", "is not a record of sonnx_ort"),
     (lambda _: '{"metadata": {"properties": [{"name": "a"}]}}', "is not a record of sonnx_ort"),
+    (lambda _: '{"metadata": {"properties": [{"name": 1, "value": "a"}]}}',
+     "is not a record of sonnx_ort"),
     (lambda text: text.replace("proved", "waived", 1),
      "was changed after it was written: its serial number does not match its content"),
     (without_evidence,
@@ -487,6 +491,24 @@ def test_what_is_no_record_as_it_was_written_is_refused(made, change, message):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.verify(source, record, original=True)
     assert str(caught.value) == f"'{record}' {message}"
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (lambda report: report.pop("coverage"), "coverage is missing"),
+    (lambda report: report["obligations"][1].pop("status"), "obligations[1].status is missing"),
+    (lambda report: report["obligations"][0].update(enforced=1), "obligations[0].enforced is 1"),
+    (lambda report: report.update(findings=None), "findings is no list"),
+])  # fmt: skip
+def test_report_of_another_form_is_refused(made, change, told):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    change_report(document, change)
+    rewrite_record(record, document)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.verify(source, record, original=True)
+    assert str(caught.value) == (
+        f"'{record}' is not a complete record of sonnx_ort: 'report:original'.{told}"
+    )
 
 
 @pytest.mark.parametrize("missing", ["model", "record"])
