@@ -511,6 +511,36 @@ def test_report_of_another_form_is_refused(made, change, told):
     )
 
 
+def without_a_report(document: dict) -> None:
+    evidence = document["declarations"]["evidence"]
+    evidence[:] = [each for each in evidence if each["bom-ref"] != "report:original"]
+
+
+def with_half_a_report(document: dict) -> None:
+    for each in document["declarations"]["evidence"]:
+        if each["bom-ref"] == "report:original":
+            each["data"][0]["contents"]["attachment"]["content"] = '{"obligations": ['
+
+
+def without_an_ancestor(document: dict) -> None:
+    document["metadata"]["component"]["pedigree"]["ancestors"].clear()
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (without_a_report, " (KeyError('report:original'))"),
+    (with_half_a_report, ": a report has no content"),
+    (without_an_ancestor, " (IndexError('list index out of range'))"),
+])  # fmt: skip
+def test_record_without_one_of_its_parts_is_refused(made, change, told):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    change(document)
+    rewrite_record(record, document)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.verify(source, record, original=True)
+    assert str(caught.value) == f"'{record}' is not a complete record of sonnx_ort{told}"
+
+
 @pytest.mark.parametrize("missing", ["model", "record"])
 def test_missing_file(made, missing):
     source, _, record = made
