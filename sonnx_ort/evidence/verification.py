@@ -91,7 +91,7 @@ def record_in(document: _Part, path: Path) -> Record:
             f"'{path}' was changed after it was written: its serial number does not match its "
             "content"
         )
-    origin = f"'{path}' is not a complete record of sonnx_ort"
+    origin = f"'{path}' {_INCOMPLETE}"
     _require_form(document, RECORD, "the document", origin)
     for kind, form in ATTACHMENTS.items():
         try:
@@ -104,6 +104,9 @@ def record_in(document: _Part, path: Path) -> Record:
         return _record(document)
     except (KeyError, ValueError, IndexError) as error:
         raise SonnxError(f"{origin} ({error!r})") from error
+
+
+_INCOMPLETE = "is not a complete record of sonnx_ort"
 
 
 def _require_form(part: object, form: Form, place: str, origin: str) -> None:
@@ -295,7 +298,7 @@ def _differences(
         return
     found = model_files(path, model)
     yield from differing_files(recorded.files, found)
-    choices = _choices(stored)
+    choices = _choices(stored, record)
     try:
         today = analyse(path, model, choices, found.external)
     except SonnxError as error:
@@ -384,19 +387,24 @@ def _today() -> dt.date:
     return dt.date.today()
 
 
-def _choices(stored: Record) -> Choices:
+def _choices(stored: Record, record: Path) -> Choices:
     options = stored.options
-    return Choices.of(
-        options["edition"],
-        options["broadcast"],
-        options["operators"],
-        options.get("backend", "python"),
-        make_explicit=options.get("make_explicit") == "true",
-        waivers=recorded_waivers(options, "waivers"),
-        contract=contract_from_json(options.get("contract", "[]")),
-        conform=options.get("conform") == "true",
-        certified=options.get("certified") == "true",
-    )
+    try:
+        return Choices.of(
+            options["edition"],
+            options["broadcast"],
+            options["operators"],
+            options.get("backend", "python"),
+            make_explicit=options.get("make_explicit") == "true",
+            waivers=recorded_waivers(options, "waivers"),
+            contract=contract_from_json(options.get("contract", "[]")),
+            conform=options.get("conform") == "true",
+            certified=options.get("certified") == "true",
+        )
+    except SonnxError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SonnxError(f"'{record}' {_INCOMPLETE} ({error!r})") from error
 
 
 def _other_versions(stored: Record) -> Iterator[str]:

@@ -240,6 +240,18 @@ def test_claim_that_does_not_follow_is_told_of(made):
     )
 
 
+@pytest.mark.parametrize(
+    "change", [{"rule": "Div.float.R999"}, {"status": "seen"}], ids=["rule", "status"]
+)
+def test_report_that_names_what_there_is_not_is_told_of(made, change):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    change_report(document, lambda report: report["obligations"][0].update(change))
+    rewrite_record(record, document)
+    first, *_ = sonnx_ort.verify(source, record, original=True).differences
+    assert first == "the record: its claims do not follow from its reports"
+
+
 def test_record_that_was_laid_out_otherwise_is_kept(made):
     source, _, record = made
     document = json.loads(record.read_text(encoding="utf-8"))
@@ -539,6 +551,28 @@ def test_record_without_one_of_its_parts_is_refused(made, change, told):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.verify(source, record, original=True)
     assert str(caught.value) == f"'{record}' is not a complete record of sonnx_ort{told}"
+
+
+@pytest.mark.parametrize(("name", "value", "told"), [
+    ("edition", None, "KeyError('edition')"),
+    ("broadcast", None, "KeyError('broadcast')"),
+    ("operators", None, "KeyError('operators')"),
+    ("contract", "[", "JSONDecodeError('Expecting value: line 1 column 2 (char 1)')"),
+    ("contract", "[3]", "TypeError("),
+])  # fmt: skip
+def test_record_whose_options_cannot_be_asked_for_is_refused(made, name, value, told):
+    source, target, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    options = document["metadata"]["properties"]
+    options[:] = [each for each in options if each["name"] != f"sonnx_ort:{name}"]
+    if value is not None:
+        options.append({"name": f"sonnx_ort:{name}", "value": value})
+    rewrite_record(record, document)
+    for path in (source, target):
+        with pytest.raises(sonnx_ort.SonnxError) as caught:
+            sonnx_ort.verify(path, record, original=path == source)
+        beginning = f"'{record}' is not a complete record of sonnx_ort ({told}"
+        assert str(caught.value).startswith(beginning)
 
 
 @pytest.mark.parametrize("missing", ["model", "record"])
