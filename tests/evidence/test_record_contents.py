@@ -12,7 +12,12 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.waivers import waivers_to_json
-from sonnx_ort.evidence.making import model_files, record_of_check, record_of_rewriting
+from sonnx_ort.evidence.making import (
+    model_files,
+    record_check,
+    record_of_check,
+    record_of_rewriting,
+)
 from sonnx_ort.evidence.record import ModelFiles, changes, versions
 from sonnx_ort.evidence.verification import read_record
 from sonnx_ort.loading.source import ReadModel, read
@@ -60,6 +65,25 @@ def test_report_that_leaves_rules_out_has_no_record(source: Path) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         record_of_check(source, read(source), part)
     assert str(caught.value) == "a record covers all rules; remove the options that select rules"
+
+
+def test_record_of_a_check_has_the_audits_of_the_model(source: Path) -> None:
+    report = sonnx_ort.check(source, operators="default", waivers=[SHAPES])
+    audits = [{"source": "3 samples", "counts": {"exact": 2}}]
+    record = source.with_name("record.json")
+    record_check(source, report, record, audits)
+    assert read_record(record).audits == tuple(audits)
+    assert sonnx_ort.verify(source, record, original=True).kept
+
+
+def test_model_that_was_changed_since_its_check_has_no_record(source: Path) -> None:
+    report = sonnx_ort.check(source, operators="default")
+    onnx.save(unequal(), source)
+    record = source.with_name("record.json")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        record_check(source, report, record)
+    assert str(caught.value) == f"'{source}' was changed while it was checked; check it again"
+    assert not record.exists()
 
 
 @pytest.mark.parametrize(("make_explicit", "waivers", "told"), [
