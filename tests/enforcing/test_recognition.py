@@ -312,6 +312,22 @@ def test_forged_node_is_refused(forge: Forgery, use: Callable[[onnx.ModelProto],
     )
 
 
+@pytest.mark.parametrize("use", [sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.InferenceSession])
+def test_broadcast_of_the_compiled_kernels_is_refused(
+    use: Callable[[onnx.ModelProto], object],
+) -> None:
+    """Broadcast is an operator of the profile in one of the two domains alone."""
+    made = parse(
+        """(float[n] x, float[n] y) => (float[n] z, float[n] w) {
+            [share] z, w = sonnx.compiled.Broadcast(x, y) }""",
+        domains={"sonnx.compiled": 1},
+    )
+    with pytest.raises(
+        sonnx_ort.InvalidModel, match=r"^node 'share' is in the domain 'sonnx\.comp"
+    ):
+        use(made)
+
+
 @pytest.mark.parametrize("backend", Backend)
 @pytest.mark.parametrize(("given", "made"), [(8, 11), (11, 11), (12, 12)])
 def test_enforced_model_has_a_format_that_older_runtimes_refuse(
