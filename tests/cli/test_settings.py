@@ -83,9 +83,10 @@ def test_pattern_matches_these_files(folder: Path, pattern: str, matched: set[st
 
 def test_project_file_counts_if_it_has_the_table(folder: Path) -> None:
     project = folder / "old" / "pyproject.toml"
-    project.write_text('[project]\nname = "x"\n', encoding="utf-8")
     model = str(folder / "old" / "a.onnx")
-    assert find_settings([model]).path == folder / "sonnx-ort.toml"
+    for text in ('[project]\nname = "x"\n', "[tool.ruff]\n", 'tool = ["sonnx-ort"]\n'):
+        project.write_text(text, encoding="utf-8")
+        assert find_settings([model]).path == folder / "sonnx-ort.toml"
     project.write_text('[tool.sonnx-ort]\nedition = "preliminary"\n', encoding="utf-8")
     settings = find_settings([model])
     assert settings.path == project
@@ -100,6 +101,27 @@ def test_models_with_several_files_are_refused(folder: Path) -> None:
         f"the models do not all have the same settings file (found: {folder}/sonnx-ort.toml and "
         f"{folder}/old/sonnx-ort.toml); check the models of each file separately"
     )
+
+
+def test_models_of_which_one_has_no_file_are_refused(folder: Path) -> None:
+    (folder / "sonnx-ort.toml").rename(folder / "old" / "sonnx-ort.toml")
+    with pytest.raises(SonnxError) as caught:
+        find_settings([str(folder / "a.onnx"), str(folder / "old" / "a.onnx")])
+    assert str(caught.value) == (
+        f"the models do not all have the same settings file (found: {folder}/old/sonnx-ort.toml); "
+        "check the models of each file separately"
+    )
+    assert find_settings([str(folder / "a.onnx"), str(folder / "legacy.onnx")]).path is None
+
+
+def test_files_lie_beside_the_settings_that_name_them(folder: Path) -> None:
+    path = folder / "old" / "sonnx-ort.toml"
+    path.write_text(
+        'waivers = "w.toml"\n[[per-file]]\nfiles = "*"\ncontract = "../c.toml"\n', encoding="utf-8"
+    )
+    found = read_settings(path)
+    assert found.values == {"waivers": folder / "old" / "w.toml"}
+    assert found.files == [path, folder / "old" / "w.toml", folder / "old" / "../c.toml"]
 
 
 WRONG = [
