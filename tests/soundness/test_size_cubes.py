@@ -33,6 +33,7 @@ from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.cubes import CUBES
 from support.soundness.isolated import Line, run_attempts
+from support.soundness.leaves import count_of_places, places
 from support.soundness.node_cases import ExactSize, misfit, symbols
 from support.soundness.nodes import NodeCase
 
@@ -440,3 +441,11 @@ def test_conformed_nodes_give_the_same_elements(attempt_conformed: int, tried: C
 @pytest.mark.parametrize("attempt_inferred", INFERRED, ids=[IDS[n] for n in INFERRED])
 def test_what_is_inferred_wrongly_is_doubted(attempt_inferred: int, tried: Callable) -> None:
     assert tried("attempt_inferred", attempt_inferred)["right"] > 0
+
+
+@pytest.mark.parametrize("step", [-3, -2, -1, 1, 2, 3])
+def test_indices_of_a_slice_are_counted_as_they_are_walked(step: int) -> None:
+    near = range(-6, 7)
+    for size, start, end in product(range(5), near, near):
+        numbers = size, start, end, step
+        assert count_of_places(*numbers) == len(places(*numbers)), numbers

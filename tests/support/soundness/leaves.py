@@ -91,20 +91,31 @@ def _cut(
 
 
 def places(size: int, start: int, end: int, step: int) -> list[int]:
-    """The indices that a Slice selects on an axis, walked one by one.
+    """The indices that a Slice selects on an axis, walked one by one."""
+    place, stop = _ends(size, start, end, step)
+    found = []
+    while 0 <= place < size and (place > stop if step < 0 else place < stop):
+        found.append(place)
+        place += step
+    return found
+
+
+def count_of_places(size: int, start: int, end: int, step: int) -> int:
+    """How many indices a Slice selects on an axis, which may be too long to walk."""
+    place, stop = _ends(size, start, end, step)
+    distance = place - stop if step < 0 else stop - place
+    return max(-(-distance // abs(step)), 0) if place < size else 0
+
+
+def _ends(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+    """The first index that a Slice looks at on an axis, and the first that it does not reach.
 
     ONNX, Slice, "starts" and "ends": negative numbers are added to the size; then a start is moved
     to [0, size], an end to [0, size], and in negative steps to [0, size - 1] and [-1, size - 1].
     """
     first, last = (place + size if place < 0 else place for place in (start, end))
     down = step < 0
-    place = int(np.clip(first, 0, max(size - down, 0))) if size else 0
-    stop = min(max(last, -1 if down else 0), size - down)
-    found = []
-    while 0 <= place < size and (place > stop if down else place < stop):
-        found.append(place)
-        place += step
-    return found
+    return min(max(first, 0), max(size - down, 0)), min(max(last, -1 if down else 0), size - down)
 
 
 def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:

@@ -22,7 +22,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array
-from support.soundness.leaves import places
+from support.soundness.leaves import count_of_places
 
 _KEPT = Path(__file__).resolve().parents[3] / "build"
 """The folder, which git ignores, of what is computed once."""
@@ -35,7 +35,7 @@ _OPEN = re.compile(r"\?\d+")
 
 
 def _sliced(size: int, start: int, end: int, step: int) -> int:
-    return len(places(size, start, size if end in _END_OF_ALL else end, step))
+    return count_of_places(size, start, size if end in _END_OF_ALL else end, step)
 
 
 def _int32(size: int) -> int:
