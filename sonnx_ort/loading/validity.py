@@ -10,6 +10,7 @@ import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.facts.attributes import GRAPHS, plain_value
+from sonnx_ort.facts.iterations import COUNTERS
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.file_traversal import all_graphs, all_nodes, names_needed, nodes_within
 from sonnx_ort.loading.names import require_readable_names
@@ -92,6 +93,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
     require_readable_names(proto)
     _refuse_several_values(nodes)
     _refuse_fatal_attributes(nodes)
+    _refuse_fatal_omissions(nodes)
     _refuse_unresolved_attributes(proto)
 
 
@@ -172,6 +174,24 @@ def _refuse_fatal_attributes(nodes: Iterable[onnx.NodeProto]) -> None:
                 scale = given.get("scale", _SCALE)
                 _require(node, scale, scale.f > 0, "it must be greater than 0", _RUN)
 
+
+def _refuse_fatal_omissions(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Reject results without names that kernels write all the same, which ends a run."""
+    for node in nodes:
+        if node.domain != STANDARD_DOMAIN or node.op_type not in _WRITING_EACH:
+            continue
+        # What a Loop collects without a name is an error of the session.
+        written = node.output[: len(node.input) - COUNTERS if node.op_type == "Loop" else None]
+        for place, name in enumerate(written, start=1):
+            if not name:
+                raise InvalidModel(
+                    f"{node.op_type} '{node.name}': its result {place} has no name; give it one, "
+                    f"or {_RUN} ends the process"
+                )
+
+
+_WRITING_EACH = frozenset(["BatchNormalization", "Loop", "Split"])
+"""The operators whose kernels look for the memory of each result that stands in the file."""
 
 _TERM = rb"[A-Za-z ]*(?:\.\.\.[A-Za-z ]*)?"
 _EQUATION = re.compile(rb"%b(?:,%b)*(?:->%b)?" % (_TERM, _TERM, _TERM))

@@ -1,4 +1,4 @@
-"""Attributes at which shape inference or a run ends the process are refused."""
+"""Attributes and omissions at which shape inference or a run ends the process are refused."""
 
 import json
 
@@ -58,8 +58,49 @@ FATAL = {
         17,
         f"RandomNormalLike 'dice': its scale is -1.0; it must be greater than 0, {_RUN}",
     ),
+    "Split, the first result left out": (
+        '(float[4] x) => (float[2] b) { [parts] "", b = Split<axis = 0>(x) }',
+        13,
+        f"Split 'parts': its result 1 has no name; give it one, {_RUN}",
+    ),
+    "Split, the last result left out": (
+        '(float[4] x) => (float[2] a) { a, "" = Split<axis = 0, num_outputs = 2>(x) }',
+        18,
+        f"Split '': its result 2 has no name; give it one, {_RUN}",
+    ),
+    "BatchNormalization, a mean left out": (
+        (
+            "(float[2,3] x, float[3] s) => (float[2,3] y)"
+            ' { y, "", v = BatchNormalization<training_mode = 1>(x, s, s, s, s) }'
+        ),
+        15,
+        f"BatchNormalization '': its result 2 has no name; give it one, {_RUN}",
+    ),
+    "Loop, a last state left out": (
+        (
+            "(int64 n, bool c, float[4] x) => (float[4] b)"
+            ' { "", b = Loop(n, c, x, x) <body = t (int64 i, bool g, float[4] u, float[4] v)'
+            " => (bool h, float[4] p, float[4] q) { h = Identity(g) p = Neg(u) q = Neg(v) }> }"
+        ),
+        17,
+        f"Loop '': its result 1 has no name; give it one, {_RUN}",
+    ),
+    "Split in a branch": (
+        (
+            "(float[4] x, bool c) => (float[2] y) { y = If(c) <"
+            'then_branch = t () => (float[2] a) { a, "" = Split<axis = 0>(x) },'
+            " else_branch = e () => (float[2] b, float[2] d) { b, d = Split<axis = 0>(x) }> }"
+        ),
+        13,
+        f"Split '': its result 2 has no name; give it one, {_RUN}",
+    ),
 }
 HARMLESS = {
+    "Dropout, a mask left out": ('(float[2] x) => (float[2] y) { y, "" = Dropout(x) }', 13),
+    "Split, two results with names": (
+        "(float[4] x) => (float[2] a) { a, b = Split<axis = 0>(x) }",
+        13,
+    ),
     "GatherND, no batch": (
         "(float[2,3] x, int64[2,1] i) => (float[?,?] y) { y = GatherND<batch_dims = 0>(x, i) }",
         17,

@@ -84,6 +84,18 @@ def test_state_of_a_node_is_the_worst_of_its_obligations() -> None:
     }
 
 
+def test_nodes_of_one_name_in_two_bodies_have_states_of_their_own() -> None:
+    report = check(
+        "(float[2] x, float[1] y, bool c) => (float[2] z) { z = If(c)"
+        "<then_branch = t () => (float[2] a) { [same] a = Div(x, y) },"
+        " else_branch = e () => (float[2] b) { [same] b = Div(x, x) }> }"
+    )
+    assert [state for (name, _), state in node_states(report).items() if name == "same"] == [
+        NodeState.VIOLATED,
+        NodeState.PROVED,
+    ]
+
+
 def test_table_has_its_texts_escaped_and_their_lines() -> None:
     style = ' style="text-align: left; vertical-align: top"'
     assert table(("a<", "b"), [("c\nd", "&")]) == (

@@ -15,7 +15,13 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.runs.audit.verdicts import Verdict
 from sonnx_ort.runs.diff.difference import EXACT, compared, same
 from sonnx_ort.runs.pairs import Runs, keep, kept, run_both
-from sonnx_ort.runs.value_files import read_samples, read_value, write_value
+from sonnx_ort.runs.value_files import (
+    file_names,
+    read_samples,
+    read_value,
+    write_value,
+    write_values,
+)
 from support.graphs import parse
 
 MODELS = ("a.onnx", "b.onnx")
@@ -304,3 +310,37 @@ def test_two_values_of_one_file_are_told(tmp_path: Path) -> None:
         "the values 'a:b' and 'a/b' would have the same file 'a_b.npy'; rename one of them in the "
         "model"
     )
+
+
+def test_values_whose_names_differ_in_capitals_alone_have_one_file() -> None:
+    with pytest.raises(SonnxError) as caught:
+        file_names(["gain", "Gain"])
+    assert str(caught.value) == (
+        "the values 'gain' and 'Gain' would have the same file 'Gain.npy'; rename one of them in "
+        "the model"
+    )
+
+
+def test_file_that_is_read_is_not_written(tmp_path: Path) -> None:
+    read = tmp_path / "x.npy"
+    np.save(read, array(1))
+    with pytest.raises(SonnxError) as caught:
+        write_values({"w": array(2), "x": array(3)}, tmp_path, [read])
+    assert str(read) in str(caught.value)
+    assert np.load(read).tolist() == array(1).tolist()
+    assert not (tmp_path / "w.npy").exists()
+
+
+def test_text_that_a_file_would_lose_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SonnxError) as caught:
+        write_value(np.array(["a", "b\0"], object), tmp_path / "t.npy")
+    assert str(caught.value) == "text that ends in NUL cannot be written: .npy files lose that end"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_records_that_only_share_a_name_with_a_type_stay_records(tmp_path: Path) -> None:
+    given = np.array([(1,), (2,)], [("int4", np.int16)])
+    np.save(tmp_path / "r.npy", given)
+    found = read_value(tmp_path / "r.npy")
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == given.dtype

@@ -303,3 +303,87 @@ def test_lstm_of_an_empty_batch(stored: bool, signals: set[int]) -> None:
     )
     assert child.killed_by in signals, child
     assert child.stdout == "running\n", child
+
+
+WITHOUT_A_NAME = {
+    "Split": (
+        '(float[4] x) => (float[2] b) { "", b = Split<axis = 0>(x) }',
+        "np.ones(4, np.float32)",
+    ),
+    "BatchNormalization": (
+        (
+            "(float[2,3] x, float[3] s) => (float[2,3] y)"
+            ' { y, "", v = BatchNormalization<training_mode = 1>(x, s, s, s, s) }'
+        ),
+        "np.ones((2, 3), np.float32), np.ones(3, np.float32)",
+    ),
+    "Loop": (
+        (
+            "(int64 n, bool c, float[4] x) => (float[4] b)"
+            ' { "", b = Loop(n, c, x, x) <body = t (int64 i, bool g, float[4] u, float[4] v)'
+            " => (bool h, float[4] p, float[4] q) { h = Identity(g) p = Neg(u) q = Neg(v) }> }"
+        ),
+        "np.int64(1), np.bool_(True), np.ones(4, np.float32)",
+    ),
+}
+
+
+@pytest.mark.parametrize("operator", WITHOUT_A_NAME)
+def test_result_without_a_name(operator: str) -> None:
+    """Once it raises, such results need not be refused. ONNX lets BatchNormalization omit it."""
+    graph, operands = WITHOUT_A_NAME[operator]
+    child = run_python(RUN, f"run({graph!r}, {operands})")
+    assert (child.killed_by, child.stdout) == (signal.SIGSEGV, "running\n"), child
+
+
+EACH_RESULT = """
+import os
+import onnx, onnxruntime as ort
+from support.soundness.node_cases import node_cases
+
+def survives(model, arrays):
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            session = ort.InferenceSession(model.SerializeToString())
+            names = [each.name for each in session.get_inputs()]
+            session.run(None, dict(zip(names, arrays)))
+        finally:
+            os._exit(0)
+    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+tried, died = set(), set()
+for case in node_cases():
+    node, *others = case.model.graph.node
+    if others or node.domain or not case.model.graph.input:
+        continue
+    for place, name in enumerate(node.output):
+        if (node.op_type, place) in tried or not name or hash_of(node.op_type) % PARTS != PART:
+            continue
+        tried.add((node.op_type, place))
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        graph = model.graph
+        graph.node[0].output[place] = ""
+        given = graph.input[0]
+        kept = [each for each in graph.output if each.name != name]
+        graph.node.append(onnx.helper.make_node("Identity", [given.name], ["given"]))
+        del graph.output[:]
+        graph.output.extend([*kept, onnx.ValueInfoProto(name="given", type=given.type)])
+        if not survives(model, case.data_sets[0][0]):
+            died.add(node.op_type)
+print(len(tried) > 9, *sorted(died))
+"""
+
+_PARTS = 6
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_no_other_result_without_a_name_ends_the_process(part: int) -> None:
+    """Of all operators of the standard that have a test in the package onnx."""
+    first = f"PART, PARTS = {part}, {_PARTS}\nhash_of = lambda name: sum(map(ord, name))"
+    child = run_python(first, EACH_RESULT)
+    assert child.exit_status == 0, child
+    fatal = [name for name in sorted(WITHOUT_A_NAME) if sum(map(ord, name)) % _PARTS == part]
+    assert child.stdout.split() == ["True", *fatal]
