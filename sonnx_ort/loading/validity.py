@@ -176,22 +176,39 @@ def _refuse_fatal_attributes(nodes: Iterable[onnx.NodeProto]) -> None:
 
 
 def _refuse_fatal_omissions(nodes: Iterable[onnx.NodeProto]) -> None:
-    """Reject results without names that kernels write all the same, which ends a run."""
+    """Reject results and operands without names that kernels look for, which ends a run."""
     for node in nodes:
-        if node.domain != STANDARD_DOMAIN or node.op_type not in _WRITING_EACH:
+        if node.domain != STANDARD_DOMAIN:
             continue
-        # What a Loop collects without a name is an error of the session.
-        written = node.output[: len(node.input) - COUNTERS if node.op_type == "Loop" else None]
-        for place, name in enumerate(written, start=1):
-            if not name:
+        if node.op_type in _WRITING_EACH:
+            # What a Loop collects without a name is an error of the session.
+            states = len(node.input) - COUNTERS if node.op_type == "Loop" else None
+            if (place := _unnamed(node.output[:states])) is not None:
                 raise InvalidModel(
                     f"{node.op_type} '{node.name}': its result {place} has no name; give it one, "
                     f"or {_RUN} ends the process"
                 )
+        first = _READING_EACH.get(node.op_type)
+        if first is not None and (place := _unnamed(node.input[first:])) is not None:
+            raise InvalidModel(
+                f"{node.op_type} '{node.name}': its operand {first + place} has no name; leave it "
+                f"out of the list, or {_RUN} ends the process"
+            )
+
+
+def _unnamed(names: Sequence[str]) -> int | None:
+    """The place of the first empty name, counted from 1."""
+    return next((place for place, name in enumerate(names, start=1) if not name), None)
 
 
 _WRITING_EACH = frozenset(["BatchNormalization", "Loop", "Split"])
 """The operators whose kernels look for the memory of each result that stands in the file."""
+
+_READING_EACH = {
+    **dict.fromkeys(("Einsum", "Max", "Mean", "Min", "Sum"), 0),
+    **dict.fromkeys(("DFT", "LayerNormalization"), 2),
+}
+"""The operators whose kernels look for each operand that stands in the file, from this one on."""
 
 _TERM = rb"[A-Za-z ]*(?:\.\.\.[A-Za-z ]*)?"
 _EQUATION = re.compile(rb"%b(?:,%b)*(?:->%b)?" % (_TERM, _TERM, _TERM))

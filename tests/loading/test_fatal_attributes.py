@@ -85,6 +85,29 @@ FATAL = {
         17,
         f"Loop '': its result 1 has no name; give it one, {_RUN}",
     ),
+    **{
+        f"{operator}, an operand without a name": (
+            f'(float[4] x) => (float[4] y) {{ [all] y = {operator}(x, "") }}',
+            13,
+            f"{operator} 'all': its operand 2 has no name; leave it out of the list, {_RUN}",
+        )
+        for operator in ("Max", "Min", "Mean", "Sum")
+    },
+    "Einsum, an operand without a name": (
+        '(float[4] x) => (float[4] y) { y = Einsum<equation = "i,i->i">("", x) }',
+        13,
+        f"Einsum '': its operand 1 has no name; leave it out of the list, {_RUN}",
+    ),
+    "LayerNormalization, a bias without a name": (
+        '(float[2, 4] x, float[4] w) => (float[2, 4] y) { y = LayerNormalization(x, w, "") }',
+        17,
+        f"LayerNormalization '': its operand 3 has no name; leave it out of the list, {_RUN}",
+    ),
+    "DFT, an axis without a name": (
+        '(float[1, 4, 1] x) => (float[1, 4, 2] y) { y = DFT(x, "", "") }',
+        20,
+        f"DFT '': its operand 3 has no name; leave it out of the list, {_RUN}",
+    ),
     "Split in a branch": (
         (
             "(float[4] x, bool c) => (float[2] y) { y = If(c) <"
@@ -97,6 +120,14 @@ FATAL = {
 }
 HARMLESS = {
     "Dropout, a mask left out": ('(float[2] x) => (float[2] y) { y, "" = Dropout(x) }', 13),
+    "LayerNormalization without a bias": (
+        "(float[2, 4] x, float[4] w) => (float[2, 4] y) { y = LayerNormalization(x, w) }",
+        17,
+    ),
+    "Clip, two operands without names": (
+        '(float[4] x) => (float[4] y) { y = Clip(x, "", "") }',
+        13,
+    ),
     "Split, two results with names": (
         "(float[4] x) => (float[2] a) { a, b = Split<axis = 0>(x) }",
         13,
