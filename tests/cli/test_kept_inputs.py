@@ -178,6 +178,7 @@ OTHER_PATHS = {
     "verify model", "verify record", "repeat model", "repeat inputs", "repeat data",
     "repeat contract", "diff inputs", "diff data", "diff contract", "diff saved", "suite folder",
     "diff save", "audit save_values", "suite output",  # a new folder
+    "check cache", "rewrite cache", "run cache",  # a folder for results alone
     "run model", "run inputs", "run waivers", "run contract", "run output_dir",  # as listed above
     "show file", "show output",  # see test_show.py
     "self-check output",  # it reads no file that is named

@@ -262,7 +262,7 @@ def test_sum_beside_a_branch_may_be_computed_with_what_stands_in_it() -> None:
 
 def test_result_of_which_nothing_is_known_and_one_that_is_no_float_have_no_interval() -> None:
     x = ir.Value()
-    node = ir.node("Neg", [x])
+    node = ir.node("Neg", [x], outputs=[ir.Value(name="y")])
     kinds = {x: "float", node.outputs[0]: "float"}
     for interval, says_something in ((ANYTHING, False), (Interval.of(1, 4), True)):
         known = GraphNode(node, 13, Held(element_type=kinds.get, intervals={x: interval}))

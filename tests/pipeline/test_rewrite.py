@@ -140,10 +140,10 @@ def test_node_keeps_its_further_outputs(backend: str) -> None:
         }""",
         opset=9,
     )
-    made.graph.node[0].output.extend(["mean", "", "", ""])
+    made.graph.node[0].output.extend(["mean", "variance", "saved_mean", "saved_variance"])
     rewritten = sonnx_ort.rewrite(made, operators="BatchNormalization", backend=backend)
     outputs = {node.name: list(node.output) for node in rewritten.graph.node}
-    assert outputs["normalize"] == ["y", "mean"]
+    assert outputs["normalize"] == ["y", "mean", "variance", "saved_mean", "saved_variance"]
 
 
 def test_model_that_was_enforced_natively_is_told_from_others() -> None:
