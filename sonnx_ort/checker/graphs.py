@@ -20,7 +20,7 @@ from sonnx_ort.facts.deriving import Engine
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.node import MAX_ELEMENTS
 from sonnx_ort.facts.sizes import Rejected, Sizes, require
-from sonnx_ort.facts.types import declared_type, name_of_type, tensor_of
+from sonnx_ort.facts.types import name_of_type, tensor_of, type_of_proto
 
 
 def bodies_of(node: NodeProto) -> list[GraphProto]:
@@ -343,7 +343,7 @@ class Node(facts.Node):
             case SparseTensorProto() as sparse:
                 return tensor_of(name_of_type(sparse.values.data_type))
             case TypeProto() as kind:
-                return declared_type(kind)
+                return type_of_proto(kind)
         return None
 
     def shape(self, index: int = 0) -> Sizes:

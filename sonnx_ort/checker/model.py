@@ -12,7 +12,14 @@ from sonnx_ort.facts import node as facts
 from sonnx_ort.facts.deriving import Watch, all_derived
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
-from sonnx_ort.facts.types import Type, TypedNode, Types, declared_type, tensor_of
+from sonnx_ort.facts.types import (
+    Type,
+    TypedNode,
+    Types,
+    tensor_of,
+    type_of_proto,
+    types_of_operands,
+)
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.operand import Operand
@@ -47,7 +54,7 @@ class Model(Definitions):
     def _known_type(self, value: str) -> Type:
         """The type of an input, or of a stored value."""
         if self.is_input(value):
-            return declared_type(self._inputs[value].type)
+            return type_of_proto(self._inputs[value].type)
         return tensor_of(self.stored_type(value))
 
     def _shapes_of(self, node: facts.Node) -> Sequence[PartialSizes | None]:
@@ -110,9 +117,8 @@ class Model(Definitions):
 
 
 def _types_of_own(node: TypedNode) -> Sequence[Type]:
-    """The types of the results of a Broadcast: those of its operands."""
-    known = node.operator[1] == "Broadcast"
-    return [node.input_type(index) if known else None for index in range(node.outputs)]
+    """The types of the results of a node of our domain, of which a Broadcast has a rule."""
+    return types_of_operands(node) if node.operator[1] == "Broadcast" else ()
 
 
 def established(

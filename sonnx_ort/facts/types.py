@@ -90,7 +90,7 @@ _NAMES: Mapping[int, str] = {
 }
 
 
-def declared_type(kind: TypeProto) -> Type:
+def type_of_proto(kind: TypeProto) -> Type:
     """A type of a file; None for a map, and where there is none.
 
     Raises:
@@ -101,9 +101,9 @@ def declared_type(kind: TypeProto) -> Type:
             name = name_of_type(getattr(kind, field).elem_type)
             return f"{field.removesuffix('_type')}({name})"
         case "sequence_type":
-            return sequence_of(declared_type(kind.sequence_type.elem_type))
+            return sequence_of(type_of_proto(kind.sequence_type.elem_type))
         case "optional_type":
-            return optional_of(declared_type(kind.optional_type.elem_type))
+            return optional_of(type_of_proto(kind.optional_type.elem_type))
     return None
 
 
@@ -290,6 +290,11 @@ def types_of_results(node: Node, version: int, given: Sequence[Type]) -> Sequenc
     """
     typed = _Typed(node, version, given)
     return [result_type(typed, index) for index in range(node.results)]
+
+
+def types_of_operands(node: TypedNode) -> Sequence[Type]:
+    """The types of the results of a Broadcast: each has that of the operand at its place."""
+    return [node.input_type(index) for index in range(node.outputs)]
 
 
 OwnTypes = Callable[[TypedNode], Sequence[Type]]

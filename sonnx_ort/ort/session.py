@@ -233,10 +233,11 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         ):
             start()
         self._weights.require_unchanged()
+        graph = model()
         if self._reference is not None:
-            self._renamed = record.require_enforced(model(), self._content)
+            self._renamed = record.require_enforced(graph, self._content)
         if self._rests_on_numbers:
-            record.require_known_numbers(model())
+            record.require_known_numbers(graph)
         added.require_none(record.replaceable_names)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:

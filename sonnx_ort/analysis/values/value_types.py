@@ -9,7 +9,15 @@ import onnx_ir as ir
 from sonnx_ort.analysis.values.declarations import type_name, written_type
 from sonnx_ort.analysis.values.graph_node import GraphNode, graph_of
 from sonnx_ort.facts.schemas import allowed_types
-from sonnx_ort.facts.types import Type, TypedNode, Types, element_of, tensor_of, types_of_results
+from sonnx_ort.facts.types import (
+    Type,
+    TypedNode,
+    Types,
+    element_of,
+    tensor_of,
+    types_of_operands,
+    types_of_results,
+)
 from sonnx_ort.loading.serialization import deserialize_type
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -92,7 +100,7 @@ def unsupported_type(
 def _types_of_own(node: TypedNode) -> Sequence[Type]:
     """The types of the results of a node of our domain."""
     if node.operator[1] == BROADCAST.name:
-        return [node.input_type(index) for index in range(node.outputs)]
+        return types_of_operands(node)
     # No proof about a model that is not enforced rests on our kernels.
     from sonnx_ort.analysis.values.own_kernels import types_of_kernel
 
