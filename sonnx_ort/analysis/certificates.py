@@ -15,7 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import Examination
-from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.obligation import Obligation, unsettled
 from sonnx_ort.analysis.progress import following
 from sonnx_ort.checker import FORMAT, Model, Rejected, check, established
 from sonnx_ort.checker.enforced import Enforced
@@ -273,6 +273,10 @@ def only_certified(examination: Examination, proofs: Proofs) -> Examination:
         SonnxError: A rule is not certified that no run can check.
     """
     changed: dict[int, Obligation] = {}
+    # What is settled without a proof at the node has no certificate either.
+    found = chain.from_iterable(node.obligations for node in examination.nodes)
+    known = (*found, *(each.obligation for each in examination.limited))
+    changed |= {id(o): unsettled(o) for o in known if o.settled and o.status is Status.RUNTIME}
     for each in proofs.uncertified:
         obligation = each.obligation
         if not obligation.rule.in_run:

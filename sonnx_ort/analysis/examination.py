@@ -8,9 +8,21 @@ from itertools import zip_longest
 import onnx_ir as ir
 
 from sonnx_ort.analysis.checked_values import CheckedValue, checked_values
+from sonnx_ort.analysis.declared_shapes import (
+    Behind,
+    value_without_declarations,
+    values_behind,
+    without_declarations,
+)
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.findings import find_declarations, graph_obligations
-from sonnx_ort.analysis.obligation import Identity, Obligation, judged_for, waiver_of
+from sonnx_ort.analysis.obligation import (
+    Identity,
+    Obligation,
+    judged_for,
+    once_rewritten,
+    waiver_of,
+)
 from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.progress import followed
 from sonnx_ort.analysis.report import Coverage, Extent, Report, asks_for_numbers
@@ -86,6 +98,18 @@ class Examination:
         return tuple(value for value in self.limited if value.left_to_the_run)
 
     @property
+    def once_rewritten(self) -> "Examination":
+        """The same, with all proved of nodes that the rewritten model keeps without a check there.
+
+        A node before checks it, or it rests on declarations that the rewritten model does not have.
+        """
+        nodes = (
+            replace(each, obligations=tuple(map(once_rewritten, each.obligations)))
+            for each in self.nodes
+        )
+        return replace(self, nodes=tuple(nodes))
+
+    @property
     def proved(self) -> frozenset[ir.Node]:
         """The nodes that have rules, all of which are proved."""
         return frozenset(
@@ -101,11 +125,13 @@ class _Terms:
 
     Attributes:
         runtime: The version of onnxruntime that runs the model; None for any.
+        behind: The values behind declared shapes that are not proved.
     """
 
     demands: Demands
     waivers: Sequence[Waiver]
     runtime: str | None
+    behind: Behind
 
 
 def examine_model(  # noqa: PLR0913 - keyword arguments
@@ -146,12 +172,15 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_known_version(ruled)
         _require_operands(ruled)
         require_allowed_types(ruled, facts)
-    terms = _Terms(demands, tuple(waivers), runtime)
+    terms = _Terms(demands, tuple(waivers), runtime, values_behind(model, facts))
     kept = {} if known is None else {node.ruled.node: node for node in known.nodes}
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
-    limited = checked_values(model, facts, demands)
+    limited = tuple(
+        value_without_declarations(value, terms.behind)
+        for value in checked_values(model, facts, demands)
+    )
     obligations = (
         *general,
         *(graph_obligations(model, facts, identity) if graph else ()),
@@ -184,14 +213,14 @@ def _rests_on_numbers(
             some = by_kernels[_is_of_elements(obligation)]
             if (
                 some
-                and obligation.status is Status.PROVED
+                and obligation.settled
                 and not some.isdisjoint(obligation.rule.select_operands(names, inputs))
             ):
                 return True
     return any(
         each.value in by_kernels[_is_of_elements(each.obligation)]
         for each in limited
-        if each.obligation.status is Status.PROVED
+        if each.obligation.settled
     )
 
 
@@ -270,7 +299,8 @@ def _examine_ruled(
     demands = terms.demands
 
     def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
-        examined = passed.prove(examine_node(ruled, facts, demands.edition, broadcasting))
+        examined = examine_node(ruled, facts, demands.edition, broadcasting)
+        examined = passed.prove(without_declarations(examined, terms.behind))
         judged = tuple(judged_for(o, terms.runtime) for o in examined.obligations)
         return replace(examined, obligations=judged)
 

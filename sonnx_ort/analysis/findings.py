@@ -1,11 +1,12 @@
 """What breaks the rules on graphs, and what a file declares of values."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.declared_shapes import unproved_shapes
 from sonnx_ort.analysis.obligation import Finding, Identity, Obligation
 from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
 from sonnx_ort.analysis.schema_parameters import (
@@ -16,9 +17,15 @@ from sonnx_ort.analysis.schema_parameters import (
     optional_outputs,
     undefined_outputs,
 )
-from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
+from sonnx_ort.analysis.values.declarations import (
+    constant_tensor,
+    declared_shape,
+    declared_type,
+    sizes_of,
+)
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors.remedies import Advice, Remedy
+from sonnx_ort.loading.declarations import declared_elsewhere
 from sonnx_ort.loading.traversal import defined_values, label_of
 from sonnx_ort.loading.written import where_written
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
@@ -43,7 +50,7 @@ from sonnx_ort.profile.graph import (
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.terms.operand import Shape, contradict, format_shape
+from sonnx_ort.terms.operand import contradict, format_shape
 
 _RANDOM = frozenset(
     {
@@ -126,8 +133,7 @@ def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tupl
         *_of_file(identity),
         *_declarations(model, nodes, values, facts),
     ]
-    inputs = frozenset(model.graph.inputs)
-    undecided = {FALSE_CLAIM: _unproved_declarations([v for v in values if v not in inputs], facts)}
+    undecided = {FALSE_CLAIM: _unproved_declarations(model, facts)}
     decided = (_decided(rule, found, undecided.get(rule, "")) for rule in GRAPH_RULES)
     return tuple(chain.from_iterable(decided))
 
@@ -138,14 +144,15 @@ def _decided(rule: Rule, found: Sequence[Finding], undecided: str) -> Sequence[O
     Args:
         rule: The rule.
         found: The breaches of all rules.
-        undecided: Why it is not proved, as a clause; empty if it is.
+        undecided: Which declarations are not proved, as a clause; empty if each is.
     """
     violated = [finding.obligation() for finding in found if finding.rule is rule]
     requirement = rule.requirement
     if violated or not isinstance(requirement, OfGraph):
         return violated
     if undecided:
-        return [Obligation(rule, "", "", (), Status.RUNTIME, undecided)]
+        status = Status.RUNTIME
+        return [Obligation(rule, "", "", (), status, undecided, rests_on_declaration=True)]
     return [Obligation(rule, "", "", (), Status.PROVED, requirement.kept)]
 
 
@@ -342,21 +349,15 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
             yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
 
 
-def _unproved_declarations(values: Iterable[ir.Value], facts: Facts) -> str:
+def _unproved_declarations(model: ir.Model, facts: Facts) -> str:
     """Which declared shapes say more than is certain, as a clause; empty if none does.
 
     A session takes them for true: it computes a Shape of them, and drops an Expand to them.
     """
-    unproved = [
-        (value, stated)
-        for value in values
-        if value.name and not value.is_initializer()
-        if (stated := declared_shape(value)) is not None
-        if not _is_proved(stated, facts, value)
-    ]
+    unproved = unproved_shapes(model, facts)
     if not unproved:
         return ""
-    value, stated = unproved[0]
+    value, stated = next(iter(unproved.items()))
     actual = facts.shape(value)
     if facts.depends_on_scalar_inputs(value):
         reason = "an input that it depends on is declared as a scalar, which may have any shape"
@@ -370,32 +371,22 @@ def _unproved_declarations(values: Iterable[ir.Value], facts: Facts) -> str:
     return f"'{value.name}' is declared {format_shape(stated)}, and {reason}{more}"
 
 
-def _is_proved(stated: Shape, facts: Facts, value: ir.Value) -> bool:
-    """Whether a value has the declared rank and sizes in every run; names of sizes say nothing."""
-    actual = facts.shape(value)
-    if actual is None or len(actual) != len(stated) or facts.depends_on_scalar_inputs(value):
-        return False
-    pairs = zip(stated, actual, strict=True)
-    return all(own == size for own, size in pairs if isinstance(own, int))
-
-
 def _wrong_declarations(values: Sequence[ir.Value], facts: Facts) -> Iterator[Finding]:
     for value in values:
-        if value.is_graph_input():
-            continue
-        stated = declared_type(value)
-        actual = facts.element_type(value)
-        if stated is not None and actual is not None and stated != actual:
-            yield Finding(FALSE_CLAIM, "value", str(value.name), f"declared {stated}, is {actual}")
+        shapes = [sizes_of(shape) for shape in declared_elsewhere(value)]
+        if not value.is_graph_input():
+            stated = declared_type(value)
+            actual = facts.element_type(value)
+            if stated is not None and actual is not None and stated != actual:
+                said = f"declared {stated}, is {actual}"
+                yield Finding(FALSE_CLAIM, "value", str(value.name), said)
+            own = declared_shape(value)
+            shapes += [] if own is None else [own]
         actual_shape = facts.shape(value)
-        stated_shape = declared_shape(value)
-        if contradict(stated_shape, actual_shape):
-            yield Finding(
-                FALSE_CLAIM,
-                "value",
-                str(value.name),
-                f"declared {format_shape(stated_shape)}, is {format_shape(actual_shape)}",
-            )
+        for shape in shapes:
+            if contradict(shape, actual_shape):
+                said = f"declared {format_shape(shape)}, is {format_shape(actual_shape)}"
+                yield Finding(FALSE_CLAIM, "value", str(value.name), said)
 
 
 def dead_nodes(nodes: Sequence[ir.Node], kept: Container[object] = ()) -> list[ir.Node]:

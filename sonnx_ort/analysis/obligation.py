@@ -71,6 +71,9 @@ class Obligation:
             otherwise. Only `check` sets it, for violations.
         options: These options.
         written: Where the node was written, as the model says; None if it does not.
+        checked_before: Whether a run decides it at a node that comes before, and not again here.
+        rests_on_declaration: Whether it holds as soon as the file declares no shape that is not
+            proved. The rewritten model declares none.
     """
 
     rule: Rule
@@ -90,6 +93,13 @@ class Obligation:
     advice: str = ""
     options: tuple[Remedy, ...] = ()
     written: Written | None = None
+    checked_before: bool = False
+    rests_on_declaration: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rewritten model keeps it without a check of its own at this node."""
+        return self.status is Status.PROVED or self.checked_before or self.rests_on_declaration
 
     @property
     def in_command(self) -> "Obligation":
@@ -170,6 +180,18 @@ def judged_for(obligation: Obligation, runtime: str | None) -> Obligation:
         "installed; the native backend enforces it, because any version may run its model"
     )
     return replace(obligation, status=Status.PROVED, evidence=evidence, hint="", by_version=True)
+
+
+def once_rewritten(obligation: Obligation) -> Obligation:
+    """The obligation, as proved if the rewritten model keeps it without a check at this node."""
+    return (
+        replace(unsettled(obligation), status=Status.PROVED) if obligation.settled else obligation
+    )
+
+
+def unsettled(obligation: Obligation) -> Obligation:
+    """The obligation, as one that each run has to check at this node if it is not proved."""
+    return replace(obligation, checked_before=False, rests_on_declaration=False)
 
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:
@@ -264,6 +286,8 @@ def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str,
         "mendable": obligation.mendable or None,
         "rounding": obligation.rounding,
         **({"advice": obligation.advice} if obligation.advice else {}),
+        **({"checked_before": True} if obligation.checked_before else {}),
+        **({"rests_on_declaration": True} if obligation.rests_on_declaration else {}),
         "waiver": _waiver(obligation),
     }
 

@@ -1,4 +1,7 @@
-"""Proofs from the guards of earlier nodes, in every run that reaches a node.
+"""What the guards of earlier nodes settle, in every run that reaches a node.
+
+A run of the enforced model checks it there, and not again. Without guards nothing holds it, so that
+it is not proved of the model as it is.
 
 The result of an enforced node exists only if the node kept its rules. Then its operands and its
 result have the same shape, a divisor that it checked has no zeros, and a size that met a 1 in a
@@ -42,7 +45,6 @@ class PassedGuards:
         self._shape = shape
         self._labels: list[str] = []
         self._shape_guard: dict[ir.Value, int] = {}
-        self._values: list[ir.Value] = []
         self._guards_of: dict[ir.Value, int] = {}
         self._bits: dict[ir.Value, int] = {}
         self._shaped_like: dict[ir.Value, int] = {}
@@ -65,7 +67,10 @@ class PassedGuards:
             self._shape_guard[node.outputs[0]] = self._shape_guard.get(node.inputs[0], -1)
 
     def prove(self, examined: ExaminedNode) -> ExaminedNode:
-        """Prove runtime obligations of a node from the guards of earlier nodes."""
+        """Settle runtime obligations of a node by the guards of earlier nodes.
+
+        That a Broadcast fits is proved: it stands in the enforced model alone, as its guards do.
+        """
         proved = tuple(self._with_proof(o, examined) for o in examined.obligations)
         if proved == examined.obligations:
             return examined
@@ -97,7 +102,7 @@ class PassedGuards:
             self._note_image(ruled.node, own)
 
     def _with_proof(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
-        if obligation.status is not Status.RUNTIME:
+        if obligation.status is not Status.RUNTIME or obligation.settled:
             return obligation
         evidence = None
         subject = obligation.rule.requirement.subject
@@ -111,7 +116,9 @@ class PassedGuards:
                 evidence = self._decided_before(decision, examined)
         if evidence is None:
             return obligation
-        return replace(obligation, status=Status.PROVED, evidence=evidence)
+        if subject is Subject.COMMON_SHAPE:
+            return replace(obligation, status=Status.PROVED, evidence=evidence)
+        return replace(obligation, evidence=evidence, checked_before=True)
 
     def _equal_shapes(self, examined: ExaminedNode) -> str | None:
         if examined.broadcast is not None or any(examined.may_be_misinferred):
@@ -121,10 +128,9 @@ class PassedGuards:
         if not common:
             return None
         guard = max(self._shape_guard.get(value, -1) for value in inputs)
-        if guard >= 0:
-            return f"{self._labels[guard]}, which comes before, requires one shape for them"
-        value = self._values[common.bit_length() - 1]
-        return f"all have the shape of '{value.name}'"
+        if guard < 0:
+            return None
+        return f"{self._labels[guard]}, which comes before, requires one shape for them"
 
     def _no_size_of_0(self, examined: ExaminedNode) -> str | None:
         """Evidence that no size of 0 meets a 1, if operands can only be incompatible that way."""
@@ -182,8 +188,7 @@ class PassedGuards:
     def _with_same_shape(self, value: ir.Value) -> int:
         """The bits of the values that have the shape of this one, including itself."""
         if value not in self._bits:
-            self._bits[value] = 1 << len(self._values)
-            self._values.append(value)
+            self._bits[value] = 1 << len(self._bits)
         return self._bits[value] | self._shaped_like.get(value, 0)
 
 
@@ -210,7 +215,8 @@ def _decided_by(
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run checks, and the values that decide it; None if other values matter too."""
     requirement, ruled = obligation.rule.requirement, examined.ruled
-    if obligation.status is not Status.RUNTIME or not isinstance(requirement, OnElements):
+    left = obligation.status is Status.RUNTIME and not obligation.settled
+    if not left or not isinstance(requirement, OnElements):
         return None
     if not requirement.checked or not isinstance(requirement.numbers, NumberSet):
         return None

@@ -119,9 +119,9 @@ class Limited(Model):
         Raises:
             Rejected: Nothing is.
         """
+        self.require_true_claims(value)
         if isinstance(requirement, OnSizes):
             shape = self.unguarded("shape", value)
-            self.require_true_claims(value)
             return Operand(value, value, "", shape=None if shape is None else dimensions(shape))
         element_type = self.known("type", value)
         if element_type in FLOATS:

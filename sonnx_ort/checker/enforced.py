@@ -21,6 +21,7 @@ from sonnx_ort.checker.graphs import (
     claimed_shapes,
     graphs_of,
     on_the_way,
+    read_for,
     require_claim,
     with_unique_names,
 )
@@ -87,7 +88,8 @@ class Enforced:
         self._loops = loops = {n for n, node in self._added.items() if node.op_type == "Loop"}
         nodes = [node for graph in graphs_of(other.graph) for node in graph.node]
         # Of what a Loop has hidden no shape is known from what is in front of it.
-        self._producers = {n: node for node in nodes for n in node.output if n not in loops}
+        in_sight = (node for node in nodes if loops.isdisjoint(node.output))
+        self._read = dict(read_for(in_sight))
         self._needed = needed(other.graph, loops)
         self._trusted: set[str] = set()
         self._open: set[str] = set()
@@ -201,7 +203,7 @@ class Enforced:
 
         ONNX Runtime believes such claims where it computes a Shape.
         """
-        found = on_the_way(value, self._producers, self._trusted)
+        found = on_the_way(value, self._read, self._trusted)
         for name in found:
             for sizes in self._claims.get(name, ()):
                 require_claim(name, sizes, self._shape(name))

@@ -4,7 +4,7 @@ And their nodes, with what is known of their operands.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from math import prod
 from typing import Any
 
@@ -28,23 +28,35 @@ def bodies_of(node: NodeProto) -> list[GraphProto]:
     return [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
 
 
-def on_the_way(
-    value: str, producers: Mapping[str, NodeProto], known: Set[str] = frozenset()
-) -> list[str]:
-    """A value and all on which it depends, but for those that are known and what these depend on.
+def read_for(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, list[str]]]:
+    """Each value that nodes give, with the values of whose shapes its own may be inferred."""
+    for node in nodes:
+        # The shape of a condition decides no shape of a result.
+        read = [] if node.op_type == "If" else [name for name in node.input if name]
+        bodies = bodies_of(node)
+        returned = [value.name for body in bodies for value in body.output]
+        yield from ((name, [*returned, *read]) for name in node.output if name)
+        # ONNX Runtime gives a Loop's body no shapes of its states.
+        for body in bodies if node.op_type != "Loop" else ():
+            yield from ((value.name, read) for value in body.input)
 
-    Inputs and constants have no producer.
+
+def on_the_way(
+    value: str, read: Mapping[str, Sequence[str]], known: Set[str] = frozenset()
+) -> list[str]:
+    """A value and all on which its shape depends, but for what is known and what that depends on.
+
+    Args:
+        value: The value.
+        read: What is read for each value, as `read_for` tells it; nothing for inputs and constants.
+        known: The values that are known.
     """
     waiting, seen = [value], dict[str, None]()
     while waiting:
         name = waiting.pop()
         if name not in seen and name not in known:
             seen[name] = None
-            node = producers.get(name)
-            if node is not None:
-                waiting += [each.name for body in bodies_of(node) for each in body.output]
-                # The shape of a condition decides no shape of a result.
-                waiting += filter(None, () if node.op_type == "If" else node.input)
+            waiting += read.get(name, ())
     return list(seen)
 
 
@@ -135,6 +147,7 @@ class Definitions(Engine):
         self._sparse: dict[str, SparseTensorProto | None] = {}
         self._claims = claimed_shapes(graph)
         self._protos: dict[str, NodeProto] = {}
+        self._read: dict[str, list[str]] = {}
         self._true: set[str] = set()
         self._true_by_numbers = False
         for each in graphs_of(graph):
@@ -172,6 +185,7 @@ class Definitions(Engine):
         for name, kind in inputs.items():
             if kind.tensor_type.HasField("shape"):
                 self._declared_ranks[name] = len(kind.tensor_type.shape.dim)
+        self._read.update(read_for(graph.node))
         for node in graph.node:
             self._protos |= {name: node for name in node.output if name}
             is_constant = (node.domain, node.op_type) == ("", "Constant")
@@ -214,7 +228,7 @@ class Definitions(Engine):
 
         ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
         """
-        found = on_the_way(value, self._protos, self._true)
+        found = on_the_way(value, self._read, self._true)
         with self.reading_apart():
             for name in found:
                 if name in self._claims:

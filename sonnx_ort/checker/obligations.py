@@ -58,11 +58,15 @@ class Established(Operand):
         return found
 
     def known(self, kind: str) -> Any:
-        """What is established of it.
+        """What is established of it; of all but its type, if the file claims nothing else.
+
+        Where it does, ONNX Runtime may leave nodes out, and other elements are summed.
 
         Raises:
-            Rejected: Nothing is.
+            Rejected: Nothing is, or the file claims a shape on its way that is not established.
         """
+        if kind != "type":
+            self.model.require_true_claims(self.value)
         return self.model.known(kind, self.value)
 
 
@@ -98,8 +102,13 @@ def _bounds(operand: Established) -> Bounds:
 def _range(operand: Established) -> Range:
     """The numbers that floats can be."""
     interval: Interval = operand.known("interval")
-    operand.model.require_true_claims(operand.value)
     return interval.whole
+
+
+def _alike(operand: Established) -> str:
+    """The value that has its shape, of which ONNX Runtime infers nothing else."""
+    operand.model.require_as_inferred(operand.value)
+    return str(operand.model.shaped_like(operand.value))
 
 
 _CERTAIN = {"shared_symbols": frozenset[str](), "scalar_inputs": False}
@@ -113,6 +122,7 @@ _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
     "constant": _constant,
     "bounds": _bounds,
     "range": _range,
+    "alike": _alike,
 }
 """What is looked up when a rule reads it, by the field of an operand."""
 
@@ -219,7 +229,7 @@ def conclude_of_node(node: Node, identifier: str) -> None:
         why = (unknown.get("element_type") or unknown.get("shape")) if open_to_the_run else None
         raise Rejected(f"it is not proved: {judgement.evidence}" + (f" ({why})" if why else ""))
     if subject is Subject.EQUAL_SHAPES:
-        for result in node.proto.output:
+        for result in filter(node.model.is_declared, node.proto.output):
             node.model.require_claimed(result, node.undisputed_shape())
 
 

@@ -178,7 +178,8 @@ class Change:
         """The obligations of a node that the change is to fix, of the chosen rules."""
         statuses = {Status.VIOLATED, Status.RUNTIME} if self.undecided else {Status.VIOLATED}
         rules = self.rules & chosen
-        return [o for o in examined.obligations if o.rule.id in rules and o.status in statuses]
+        left = (o for o in examined.obligations if o.status in statuses and not o.settled)
+        return [o for o in left if o.rule.id in rules]
 
     def require_verified(self, edit: "NodeEdit") -> None:
         """Refuse a node for which the change was not verified.

@@ -241,7 +241,8 @@ class Round:
             return True
         obligations = (o for node in self.examination.nodes for o in node.obligations)
         return change.undecided and any(
-            o.status is Status.RUNTIME and o.rule.id in chosen for o in obligations
+            o.status is Status.RUNTIME and not o.settled and o.rule.id in chosen
+            for o in obligations
         )
 
     def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:
@@ -268,7 +269,7 @@ class Round:
         self, examined: ExaminedNode, names: ValueNames, conversions: Mapping[_Node, Obligation]
     ) -> Made | None:
         ruled = examined.ruled
-        open_rules = {o.rule.id for o in examined.obligations if o.status is not Status.PROVED}
+        open_rules = {o.rule.id for o in examined.obligations if not o.settled}
         for change in CHANGES:
             if change.rules.isdisjoint(open_rules):
                 continue

@@ -25,6 +25,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.values.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.change import AXES_AS_INPUT
+from sonnx_ort.loading.declarations import forget_elsewhere
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.loading.written import carry
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -39,6 +40,7 @@ def correct_false_claims(model: ir.Model, facts: Facts) -> None:
     """
     outputs = frozenset(model.graph.outputs)
     for value in defined_values(model.graph):
+        forget_elsewhere(value)
         if value.is_graph_input():
             continue
         actual, stated = facts.element_type(value), declared_type(value)

@@ -90,6 +90,7 @@ def plan_enforcement(
     model: ir.Model, examination: Examination, choices: Choices, proofs: "Proofs | None" = None
 ) -> Plan:
     """Plan how to enforce a canonical model that has no violations except waived ones."""
+    examination = examination.once_rewritten
     backend, nodes = _class_of(choices.backend), examination.nodes
     checked = examination.checked_values
     kept = backend.kept(model, examination)

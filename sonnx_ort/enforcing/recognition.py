@@ -13,6 +13,7 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.analysis.declared_shapes import undeclared
 from sonnx_ort.analysis.examination import Examination, examine_model
 from sonnx_ort.analysis.obligation import Finding, Obligation, identify, waiver_of
 from sonnx_ort.analysis.waiving import recorded_waivers, with_recorded_waivers
@@ -234,11 +235,12 @@ def _with_broadcasts(examination: Examination) -> Iterator[Obligation]:
 
 
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
+    """The obligations of the model that enforces them, which declares nothing without proof."""
     return tuple(
         replace(o, evidence=f"{o.evidence}; the model checks it in each run")
         if o.status is Status.RUNTIME and o.rule.in_run and o.enforced
         else o
-        for o in obligations
+        for o in map(undeclared, obligations)
     )
 
 

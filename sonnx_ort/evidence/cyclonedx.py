@@ -26,7 +26,6 @@ from sonnx_ort.evidence.record import (
     rule_and_place,
 )
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.graph import FALSE_CLAIM
 from sonnx_ort.profile.rule import Status
 
 
@@ -98,7 +97,7 @@ def fulfilment(
 def _undecided(obligation: Document, *, checked: bool, rewritten: bool) -> Fulfilment:
     """How an obligation is met that is not decided before a run."""
     rule = RULES[str(obligation["rule"])]
-    if rule.id == FALSE_CLAIM.id:
+    if obligation.get("rests_on_declaration"):
         return Fulfilment.NOT_DECLARED if rewritten else Fulfilment.LEFT
     if not rule.in_run:
         return Fulfilment.AT_START

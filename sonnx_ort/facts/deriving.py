@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from .bounds import bounds_by, bounds_of_elements
-from .catalog import bounds_rule, elements_rule, interval_rule, rule_of
+from .catalog import bounds_rule, elements_rule, interval_rule, rule_of, verified_rule
 from .elements import HELD, HOLDING_SIZES, elements_by
 from .established import KINDS, Established
 from .intervals import hull, intervals_by, of_elements
 from .iterations import Changing, States, iteration_of
 from .misinference import Misinference
 from .node import FLOATS, INTEGERS, Graph, Node, Value
+from .operators import like_first
 from .ranges import Interval
 from .sizes import (
     Bounds,
@@ -77,6 +78,7 @@ class Engine(Established, ABC):
         self._slices: dict[Value, tuple[Value, int]] = {}
         self._collected: dict[Value, Value] = {}
         self._common: dict[Value, PartialSizes] = {}
+        self._shaped_like: dict[Value, Value] = {}
         # What rules say of all results of a node, as long as these are derived one by one.
         self._said: dict[str, tuple[Node, Sequence[Any], bool]] | None = None
 
@@ -307,6 +309,24 @@ class Engine(Established, ABC):
         """The node of a standard operator whose first result is a value; None if there is none."""
         node, place = self._producers.get(value, (None, 0))
         return None if node is None or node.domain or place else node
+
+    def shaped_like(self, value: Value) -> Value:
+        """The value from which one is computed element by element, and whose shape it has.
+
+        A value that is not computed so is its own.
+        """
+        passed = []
+        while value not in self._shaped_like:
+            passed.append(value)
+            node = self.producer(value)
+            rule = None if node is None else verified_rule(node)
+            if node is None or rule is None or rule.shapes is not like_first or not node.given(0):
+                self._shaped_like[value] = value
+                break
+            value = node.operand(0)
+        found = self._shaped_like[value]
+        self._shaped_like |= dict.fromkeys(passed, found)
+        return found
 
     def _type(self, value: Value) -> str:
         """The type of the elements of a tensor."""

@@ -10,6 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.declarations import note_declarations
 from sonnx_ort.loading.external_data import check_elements, check_external_data
 from sonnx_ort.loading.file_traversal import all_graphs, graphs_and_nodes
 from sonnx_ort.loading.functions import (
@@ -148,6 +149,7 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
     own = deepcopy(proto) if proto.functions else proto
     dense_proto, sparse = densify_declarations(own)
     model = deserialize(dense_proto)
+    note_declarations(dense_proto, model)
     for graph_input in model.graph.inputs:
         found = sparse.get(graph_input.name or "")
         if found is not None:

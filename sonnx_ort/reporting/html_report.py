@@ -9,7 +9,6 @@ from sonnx_ort.analysis.report import Report
 from sonnx_ort.errors import SonnxError, to_html
 from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.options import PROFILE, name_operators
-from sonnx_ort.profile.graph import FALSE_CLAIM
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.contract_table import contract_table
@@ -145,7 +144,6 @@ def html_report(
                 "hints": hints,
                 "advised": _advised(report, name, given),
                 "words": _WORDS,
-                "unproved": {FALSE_CLAIM.id: "not proved"},
             },
         },
         without_script="<p>Violated checks:</p>"

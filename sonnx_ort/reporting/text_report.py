@@ -34,10 +34,9 @@ from sonnx_ort.reporting.verdict import (
     causes,
     counted,
     fixed_by_conform,
-    is_unproved_declaration,
     mark_of,
     new_violations,
-    unproved_declarations,
+    resting_on_declarations,
     verdict,
 )
 
@@ -72,7 +71,7 @@ def overview(
         *(_paragraph(cause, Colour.OPEN, paint, shown) for cause in causes(report.waived)),
         _unknown_ranks(report, paint),
         _in_runs(report, paint),
-        _unproved_declarations(report, paint),
+        _resting_on_declarations(report, paint),
         _counts(report),
         [f"next: {next_command(report, name, given)}"],
     ]
@@ -166,11 +165,15 @@ def _in_runs(report: Report, paint: Paint) -> list[str]:
     ]
 
 
-def _unproved_declarations(report: Report, paint: Paint) -> list[str]:
-    """The declared shapes that are not proved, and what ONNX Runtime does with them."""
-    return [
+def _resting_on_declarations(report: Report, paint: Paint) -> list[str]:
+    """The declared shapes that are not proved, and what holds if they are true."""
+    of_graph, of_nodes = list[Obligation](), list[Obligation]()
+    for each in resting_on_declarations(report):
+        on_graph = each.rule.requirement.subject is Subject.GRAPH
+        (of_graph if on_graph else of_nodes).append(each)
+    lines = [
         line
-        for obligation in unproved_declarations(report)
+        for obligation in of_graph
         for line in (
             paint(f"not proved, {obligation.rule.id}:", Colour.OPEN),
             *wrapped(obligation.evidence, "  "),
@@ -181,6 +184,13 @@ def _unproved_declarations(report: Report, paint: Paint) -> list[str]:
             ),
         )
     ]
+    if of_nodes:
+        lines += [
+            paint(f"kept once rewritten, {counted(len(of_nodes), 'check')}:", Colour.OPEN),
+            *_rules(Counter(obligation.rule for obligation in of_nodes)),
+            *wrapped("a shape that the file declares decides them, and is not proved", "  "),
+        ]
+    return lines
 
 
 def _rules(counts: Counter[Rule]) -> list[str]:
@@ -397,7 +407,7 @@ def _text(report: Report, paint: Paint) -> str:
                 (report.violations, _VIOLATED, Colour.VIOLATED),
                 (report.waived, _WAIVED, Colour.OPEN),
                 (_checked_in_runs(report), _IN_RUNS, Colour.OPEN),
-                (unproved_declarations(report), _NOT_PROVED, Colour.OPEN),
+                (resting_on_declarations(report), _NOT_PROVED, Colour.OPEN),
                 (_of_status(report, Status.PROVED), _PROVED, Colour.PROVED),
             )
         ),
@@ -420,7 +430,7 @@ def _of_status(report: Report, status: Status) -> list[Obligation]:
 
 
 def _checked_in_runs(report: Report) -> list[Obligation]:
-    return [o for o in _of_status(report, Status.RUNTIME) if not is_unproved_declaration(o)]
+    return [o for o in _of_status(report, Status.RUNTIME) if not o.rests_on_declaration]
 
 
 def _obligations(

@@ -10,7 +10,6 @@ from sonnx_ort.analysis.report import BOUND, Coverage, Extent, Report
 from sonnx_ort.errors import to_html
 from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.profile.catalog import OperatorStanding
-from sonnx_ort.profile.graph import FALSE_CLAIM
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Rule, Status, Subject
@@ -110,7 +109,7 @@ def verdict(report: Report) -> Verdict:
         return Verdict(NodeState.VIOLATED, "Violated, and left out", detail)
     if total == 0:
         return Verdict(NodeState.NOT_ASKED_FOR, "Not checked", _absent(report))
-    in_runs = runtime - len(unproved_declarations(report))
+    in_runs = runtime - len(resting_on_declarations(report))
     if runtime == 0:
         word, proved = "Kept", "proved for every run"
     else:
@@ -130,14 +129,9 @@ def verdict(report: Report) -> Verdict:
     return Verdict(state, word, " ".join(sentences))
 
 
-def is_unproved_declaration(obligation: Obligation) -> bool:
-    """Whether it tells of declared shapes that are not proved, which no run checks."""
-    return obligation.rule is FALSE_CLAIM and obligation.status is Status.RUNTIME
-
-
-def unproved_declarations(report: Report) -> list[Obligation]:
-    """What no run checks: declared shapes that are not proved."""
-    return list(filter(is_unproved_declaration, report.enforced))
+def resting_on_declarations(report: Report) -> list[Obligation]:
+    """What no run checks: declared shapes that are not proved, and what holds if they are true."""
+    return [obligation for obligation in report.enforced if obligation.rests_on_declaration]
 
 
 def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:

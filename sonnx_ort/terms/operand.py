@@ -81,6 +81,8 @@ class Operand:
             nothing.
         scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime accepts
             tensors of any rank for it, so no shape is certain.
+        alike: Of an operand of unknown rank, a text: operands of one text have one shape in every
+            run. None if nothing is known.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Operand:
     range: Range | None = None
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False
+    alike: str | None = None
 
     @property
     def interval(self) -> Bounds | None:

@@ -45,7 +45,7 @@ def test_every_rule_that_binds_a_node_is_there_once(
 
 
 def test_rules_of_all_families_bind_a_node_of_unknown_type() -> None:
-    found = obligations("(float[2] x) => (float[2] z) { a = local.Mystery(x) z = Div(a, a) }")
+    found = obligations("(float[2] x) => (float[] z) { a = local.Mystery(x) z = Div(a, a) }")
     assert [o.rule.id for o in found] == [
         *("Div.float.R2", "Div.float.RG1", "Div.float.R1"),
         *("Div.int.R2", "Div.int.RG1", "Div.int.R1", "Div.int.C1", "Div.int.C2"),

@@ -155,6 +155,72 @@ def test_shapes_behind_a_false_claim_are_not_concluded() -> None:
         conclude(model, "z", "Div.float.R1")
 
 
+BEHIND_A_CLAIM = {
+    "what a Scan hands to its body": (
+        ("(float[n, k] x) => (float[] y, float[] z) <float[n, 4] a, float zero = {0}> { a = Neg(x)"
+        " y, z = Scan<num_scan_inputs = 1, body = b (float[] s, float[] e)"
+        " => (float[] t, float[] o) { t = Identity(s) o = Add(e, e) }>(zero, a) }"),
+        *("o", "Add.float.R1")),
+    "the state of a Scan": (
+        ("(float[n, k] x) => (float[] y, float[] z) <float[n, 4] a> { a = Neg(x)"
+        " y, z = Scan<num_scan_inputs = 1, body = b (float[] s, float[] e)"
+        " => (float[] t, float[] o) { t = Neg(s) o = Add(s, s) }>(a, x) }"),
+        *("o", "Add.float.R1")),
+    "what a body says of a value around it": (
+        ("(bool c, float[n, k] x) => (float[] z) { a = Neg(x) z = If(c) <"
+        "then_branch = t () => (float[] o) <float[n, 4] a> { o = Add(a, a) },"
+        " else_branch = e () => (float[] p) { p = Identity(x) }> }"),
+        *("o", "Add.float.R1")),
+    "bounds of integers": (
+        ("(int32[n, k] x) => (int32[] z) <int32[n, 4] a, int32 low = {1}> {"
+        " a = Neg(x) b = Clip(a, low) z = Div(a, b) }"),
+        *("z", "Div.int.C1")),
+    "the numbers of floats": (
+        "(int32[n, k] x) => (float[] z) <int32[n, 4] a> { a = Neg(x) z = Cast<to = 1>(a) }",
+        *("z", "Graph.finite")),
+}  # fmt: skip
+"""Values behind a declared shape that is not established, and a rule that would hold of them."""
+
+
+@pytest.mark.parametrize("name", BEHIND_A_CLAIM)
+def test_nothing_is_concluded_behind_a_false_claim(name: str) -> None:
+    text, output, rule = BEHIND_A_CLAIM[name]
+    with pytest.raises(Rejected, match="does not follow"):
+        conclude(established(parse(text)), output, rule)
+    conclude(established(parse(text.replace("[n, 4] a", "[n, k] a"))), output, rule)
+
+
+def test_state_of_a_loop_has_no_shape_that_is_claimed_around_it() -> None:
+    """ONNX Runtime gives a Loop's body no shapes of its states."""
+    text = (
+        "(int64 m, bool c, float[n, k] x) => (float[] z) <float[n, 4] a> { a = Neg(x)"
+        " z = Loop<body = b (int64 i, bool d, float[] s) => (bool e, float[] t)"
+        " { e = Identity(d) t = Add(s, s) }>(m, c, a) }"
+    )
+    conclude(established(parse(text)), "t", "Add.float.R1")
+
+
+ALIKE = {
+    "one value": "z = Sub(x, x)",
+    "elements of one value": "a = Relu(x) b = Exp(a) z = Sub(x, b)",
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_operands_of_unknown_rank_are_alike_that_are_computed_of_one_value(name: str) -> None:
+    model = f"(float[n] y, int64[k] s) => (float[] z) {{ x = Reshape(y, s) {ALIKE[name]} }}"
+    conclude(established(parse(model)), "z", "Sub.float.R1")
+
+
+@pytest.mark.parametrize("other", ["Transpose(x)", "Reshape(y, s)", "Add(x, y)"])
+def test_operands_of_unknown_rank_are_not_alike_by_other_operators(other: str) -> None:
+    model = (
+        f"(float[n] y, int64[k] s) => (float[] z) {{ x = Reshape(y, s) b = {other} z = Sub(x, b) }}"
+    )
+    with pytest.raises(Rejected, match=r"the rank of A (and B )?is unknown"):
+        conclude(established(parse(model)), "z", "Sub.float.R1")
+
+
 def test_shape_that_the_runtime_infers_wrongly_is_no_element() -> None:
     """ONNX Runtime infers the shape of x for y, and computes the Shape from it."""
     model = established(

@@ -221,10 +221,10 @@ GUARDED_BEFORE = parse(
 ).SerializeToString()
 
 
-def test_proof_without_a_certificate_is_checked_in_each_run() -> None:
+def test_what_a_node_before_checks_is_checked_again_with_a_certificate() -> None:
     plain = sonnx_ort.rewrite(GUARDED_BEFORE, backend="native")
     enforced, certificate = enforced_with_certificate(GUARDED_BEFORE)
-    assert [each.obligation.rule.id for each in certificate.uncertified] == ["Div.int.R1"]
+    assert ["z", "Div.int.R1"] in certificate.content["guarded"]
     added = len(onnx.load_model_from_string(enforced).SerializeToString())
     assert added > len(plain.SerializeToString())
 

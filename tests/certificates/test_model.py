@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from sonnx_ort.checker import Model, Rejected, check, with_unique_names
 from sonnx_ort.checker.__main__ import main
-from sonnx_ort.checker.graphs import on_the_way
+from sonnx_ort.checker.graphs import on_the_way, read_for
 from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.profile.catalog import OPERATORS
 from support.derived import Found, alone, concluded, derived, followed
@@ -249,11 +249,11 @@ def test_names_of_bodies_become_unique() -> None:
     assert [body.output[0].name for body in bodies] == ["w", "w'"]
 
 
-class Counted(dict[str, NodeProto]):
-    """Producers that count how often each is asked for."""
+class Counted(dict[str, list[str]]):
+    """What is read for each value, which counts how often each is asked for."""
 
-    def __init__(self, producers: Mapping[str, NodeProto]) -> None:
-        super().__init__(producers)
+    def __init__(self, read: Mapping[str, list[str]]) -> None:
+        super().__init__(read)
         self.asked = Counter[str]()
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -262,17 +262,17 @@ class Counted(dict[str, NodeProto]):
 
 
 NODES = parse("(float[n] x) => (float[n] z) { a = Neg(x) b = Abs(a) c = Exp(a) z = Div(b, c) }")
-PRODUCERS = {node.output[0]: node for node in NODES.graph.node}
+READ = dict(read_for(NODES.graph.node))
 
 
 def test_each_value_on_the_way_is_looked_at_once() -> None:
-    producers = Counted(PRODUCERS)
-    assert sorted(on_the_way("z", producers)) == ["a", "b", "c", "x", "z"]
-    assert max(producers.asked.values()) == 1
+    read = Counted(READ)
+    assert sorted(on_the_way("z", read)) == ["a", "b", "c", "x", "z"]
+    assert max(read.asked.values()) == 1
 
 
 def test_known_values_end_the_way() -> None:
-    assert sorted(on_the_way("z", PRODUCERS, {"a"})) == ["b", "c", "z"]
+    assert sorted(on_the_way("z", READ, {"a"})) == ["b", "c", "z"]
 
 
 def certificate(proto: onnx.ModelProto, **said: Any) -> tuple[bytes, dict[str, Any]]:

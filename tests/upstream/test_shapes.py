@@ -167,6 +167,48 @@ def test_result_follows_from_a_wrong_value_info() -> None:
     assert shapes == {"none": (1, 1)} | dict.fromkeys(("basic", "extended", "all"), (3, 4))
 
 
+SUM_OF_BROADCAST = "e = Expand(one, s) r = Add(v, e) o = ReduceSum<keepdims = 0>(r)"
+
+WRONG_AROUND_A_BODY = {
+    "declared by a branch": (
+        "float[1, 1] one = {1}",
+        (
+            "z = If(c) <then_branch = t () => (float[] o) <float[3, 4] a> {"
+            f" v = Identity(a) s = Shape(a) {SUM_OF_BROADCAST} }},"
+            " else_branch = f () => (float[] p) { p = Identity(zero) }>"
+        ),
+        -12,
+    ),
+    "handed to a Scan": (
+        "float[1] one = {1}, float[n, 4] a",
+        (
+            "y, z = Scan<num_scan_inputs = 1, body = g (float[] t, float[] v)"
+            " => (float[] u, float[] o) { u = Identity(t) s = Shape(v)"
+            f" {SUM_OF_BROADCAST} }}>(zero, a)"
+        ),
+        -4,
+    ),
+}
+"""A declaration and nodes that read a wrong one, and the sum that follows from it; -1 is right."""
+
+
+@pytest.mark.parametrize("name", WRONG_AROUND_A_BODY)
+def test_result_in_a_body_follows_from_a_wrong_value_info(name: str) -> None:
+    declared, nodes, wrong = WRONG_AROUND_A_BODY[name]
+    lying = parse(
+        f"(float[n, m] x, bool[] c) => (float[] z) <float zero = {{0}}, {declared}>"
+        f" {{ a = Neg(x) {nodes} }}"
+    )
+    feeds = {"x": np.full((1, 1), 2, np.float32), "c": np.array(True)}
+    sums = {
+        level: ort.InferenceSession(lying.SerializeToString(), on_one_thread(level))
+        .run(["z"], feeds)[0]
+        .item()
+        for level in LEVELS
+    }
+    assert sums == {"none": -1} | dict.fromkeys(("basic", "extended", "all"), wrong)
+
+
 def shape_of(node: str, declared: str, *feeds: np.ndarray) -> tuple[int, ...]:
     """The shape of the result of a node that reads x0, x1 and so on."""
     given = {f"x{k}": array for k, array in enumerate(feeds)}

@@ -83,10 +83,13 @@ def written_type(kind: ir.TypeProtocol) -> Type:
 
 
 def declared_shape(value: ir.Value) -> Shape | None:
-    """The declared shape; None if the rank is not declared. A negative size counts as unknown."""
-    if value.shape is None:
-        return None
-    sizes = (d if isinstance(d, int) else d.value for d in value.shape)
+    """The declared shape; None if the rank is not declared."""
+    return None if value.shape is None else sizes_of(value.shape)
+
+
+def sizes_of(declared: Iterable[int | ir.SymbolicDim]) -> Shape:
+    """The sizes of a declared shape. A negative size counts as unknown."""
+    sizes = (d if isinstance(d, int) else d.value for d in declared)
     return tuple(None if isinstance(size, int) and size < 0 else size for size in sizes)
 
 

@@ -179,10 +179,23 @@ class Facts:
         """All facts about the inputs of a node, with their names in the operator's document."""
         shared = self.provenance.shared_symbols(values)
         scalars = self.provenance.depends_on_scalars(values)
-        return tuple(
+        found = tuple(
             self._operand(name, value, shared, scalar_inputs=scalars)
             for name, value in zip(names, values, strict=True)
         )
+        if len(found) < 2 or any(each.shape is not None for each in found):
+            return found
+        return self._compared(found, values)
+
+    def _compared(
+        self, operands: Sequence[Operand], values: Sequence[ir.Value]
+    ) -> tuple[Operand, ...]:
+        """Operands of unknown rank, of which it is told which have one shape in every run."""
+        if any(map(self.may_be_misinferred, values)):
+            return tuple(operands)
+        shaped = [self._derived.shaped_like(value) for value in values]
+        first = (operands[shaped.index(each)].name for each in shaped)
+        return tuple(replace(o, alike=name) for o, name in zip(operands, first, strict=True))
 
     def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
         """The graph inputs that any of these values depends on."""

@@ -24,6 +24,9 @@ from sonnx_ort.terms.operand import (
     format_size,
 )
 
+ALIKE = "all are computed element by element of one value, whose rank is unknown"
+"""Why operands of unknown rank have one shape in every run."""
+
 _BROADCASTABLE = Broadcastable()
 
 
@@ -44,6 +47,8 @@ class SameShape:
         for judgement in judgements:
             if judgement.status is Status.VIOLATED:
                 return judgement
+        if len(operands) > 1 and len({o.alike for o in operands}) == 1 and operands[0].alike:
+            return proved(ALIKE)
         unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown and len(operands) > 1:
             return at_run_time(f"the rank of {unknown} is unknown")

@@ -2,9 +2,9 @@
 // The list of a check: obligations by their cause.
 
 const report = data("report");
-const { groups, hints, advised, words: WORDS, unproved } = data("view");
+const { groups, hints, advised, words: WORDS } = data("view");
 
-const wordOf = ({ status, rule }) => (status === "runtime" && rule in unproved ? unproved[rule] : WORDS[status]);
+const wordOf = ({ status, rests_on_declaration }) => (rests_on_declaration ? "not proved" : WORDS[status]);
 const NODES_SHOWN = 3;
 const MARKS = { false: "[*]", true: "[~]" };
 const conform = (obligation) => `${MARKS[obligation.rounding]} sonnx-ort conform${obligation.rounding ? " --rounding" : ""}`;

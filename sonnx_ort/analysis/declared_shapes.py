@@ -1,0 +1,165 @@
+"""What holds only if the file declares true shapes.
+
+ONNX Runtime takes declared shapes for true: it computes a Shape of them, and leaves out an Expand
+to them. So what is proved of values behind a declared shape that is not proved holds once the model
+is rewritten, which declares no such shape, and not before:
+
+    (float[n, k] x) => (float[n, k] z) <float[3, 4] a> {
+        a = Neg(x)  s = Shape(a)  o = ConstantOfShape(s)  z = Add(a, o)
+    }
+
+Both operands of Add have the shape (n, k), by the rules of the operators. A session of this file
+takes s for [3, 4], and broadcasts an `a` of one element.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.checked_values import CheckedValue
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.obligation import Obligation, once_rewritten
+from sonnx_ort.analysis.values.declarations import declared_shape, sizes_of
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.loading.declarations import declared_elsewhere
+from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.profile.rule import Status, Subject
+from sonnx_ort.terms.operand import Operand, Shape, format_shape
+
+Declared = tuple[ir.Value, Shape]
+"""A value, and a shape that the file declares of it."""
+
+Behind = Mapping[ir.Value, Declared]
+"""What is declared without proof in front of each value, or of it itself."""
+
+
+def unproved_shapes(model: ir.Model, facts: Facts) -> dict[ir.Value, Shape]:
+    """The declared shapes that say more than is certain, by the value; of a value, one of them."""
+    inputs = frozenset(model.graph.inputs)
+    return {
+        value: stated
+        for value in defined_values(model.graph)
+        if value.name
+        for stated in _stated(value, held=value in inputs or value.is_initializer())
+        if not _is_proved(stated, facts, value)
+    }
+
+
+def _stated(value: ir.Value, *, held: bool) -> Iterator[Shape]:
+    """The declared shapes of a value, without that of its graph if ONNX Runtime holds it."""
+    own = None if held else declared_shape(value)
+    if own is not None:
+        yield own
+    yield from map(sizes_of, declared_elsewhere(value))
+
+
+def _is_proved(stated: Shape, facts: Facts, value: ir.Value) -> bool:
+    """Whether a value has the declared rank and sizes in every run; names of sizes say nothing."""
+    actual = facts.shape(value)
+    if actual is None or len(actual) != len(stated) or facts.depends_on_scalar_inputs(value):
+        return False
+    pairs = zip(stated, actual, strict=True)
+    return all(own == size for own, size in pairs if isinstance(own, int))
+
+
+def values_behind(model: ir.Model, facts: Facts) -> Behind:
+    """The values that depend on a value whose declared shape is not proved."""
+    behind = {value: (value, stated) for value, stated in unproved_shapes(model, facts).items()}
+    if behind:
+        _follow(model.graph, behind)
+    return behind
+
+
+def _follow(graph: ir.Graph, behind: dict[ir.Value, Declared]) -> None:
+    """Follow the nodes of a graph in order, and the bodies of each before its results."""
+    for node in graph:
+        bodies = list(subgraphs_of(node))
+        kind = node.op_type if node.domain == STANDARD_DOMAIN else ""
+        # The shape of a condition decides no shape of a result.
+        read = [value for value in node.inputs if value is not None] if kind != "If" else []
+        if kind != "Loop":
+            # ONNX Runtime gives a Loop's body no shapes of its states.
+            _spread(read, (value for body in bodies for value in body.inputs), behind)
+        for body in bodies:
+            _follow(body, behind)
+        returned = (value for body in bodies for value in body.outputs)
+        _spread([*read, *returned], node.outputs, behind)
+
+
+def _spread(
+    read: Iterable[ir.Value], written: Iterable[ir.Value], behind: dict[ir.Value, Declared]
+) -> None:
+    """Note what is computed of values that are behind a declared shape."""
+    source = next((behind[value] for value in read if value in behind), None)
+    if source is not None:
+        for value in written:
+            behind.setdefault(value, source)
+
+
+def without_declarations(examined: ExaminedNode, behind: Behind) -> ExaminedNode:
+    """A node of which nothing is proved that holds only if declared shapes are true."""
+    inputs, outputs = examined.ruled.inputs, examined.ruled.node.outputs
+    if behind.keys().isdisjoint((*inputs, *outputs)):
+        return examined
+    return replace(
+        examined,
+        obligations=tuple(_of_node(each, examined, behind) for each in examined.obligations),
+    )
+
+
+def _of_node(obligation: Obligation, examined: ExaminedNode, behind: Behind) -> Obligation:
+    subject = obligation.rule.requirement.subject
+    if obligation.status is not Status.PROVED or subject is Subject.HELD:
+        return obligation
+    about_shapes = subject in (Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE)
+    if about_shapes and examined.broadcast is not None:
+        # It stands in the rewritten model alone.
+        return obligation
+    ruled = examined.ruled
+    results = [v for v in ruled.node.outputs if subject is Subject.EQUAL_SHAPES and v in behind]
+    pairs = zip(obligation.operands, ruled.inputs, strict=True)
+    known = [_undeclared(each) if value in behind else each for each, value in pairs]
+    judgement, _ = obligation.rule.judge(ruled.operand_names, known)
+    if judgement.status is Status.PROVED and not results:
+        return obligation
+    read = next(value for value in (*ruled.inputs, *results) if value in behind)
+    return _resting(obligation, behind[read])
+
+
+def value_without_declarations(checked: CheckedValue, behind: Behind) -> CheckedValue:
+    """A value of which nothing is proved that holds only if declared shapes are true."""
+    source = behind.get(checked.value)
+    if source is None or checked.obligation.status is not Status.PROVED:
+        return checked
+    return replace(checked, obligation=_resting(checked.obligation, source))
+
+
+def _undeclared(operand: Operand) -> Operand:
+    """What is known of an operand whatever its shape is."""
+    known = replace(operand, shape=None, constant=None, sizes=None, alike=None)
+    return replace(known, bounds=None, range=None)
+
+
+def _resting(obligation: Obligation, declared: Declared) -> Obligation:
+    value, shape = declared
+    said = f"{_BUT}'{value.name}' is declared {format_shape(shape)}, which is not proved"
+    return replace(
+        obligation,
+        status=Status.RUNTIME,
+        evidence=f"{obligation.evidence}{said}",
+        rests_on_declaration=True,
+    )
+
+
+_BUT = "; but "
+"""Stands between the evidence of a rule and what the file declares."""
+
+
+def undeclared(obligation: Obligation) -> Obligation:
+    """The obligation of a model that declares no shapes that are not proved."""
+    if not obligation.rests_on_declaration or obligation.rule.requirement.subject is Subject.GRAPH:
+        return obligation
+    evidence = obligation.evidence.rpartition(_BUT)[0]
+    return once_rewritten(replace(obligation, evidence=evidence))
