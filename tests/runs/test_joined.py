@@ -76,6 +76,20 @@ def test_measured_bound_of_one_of_the_joined_nodes_is_told(
     assert node.is_measured
 
 
+def test_result_that_the_run_has_not_is_left_out_where_floats_are_moved(tmp_path: Path) -> None:
+    """A Split of what the run has not, of whose results it has one."""
+    model = parse(
+        "(float[n, k] x, float[k, m] y) => (float[p, m] a) {"
+        " p = MatMul(x, y) [split] a, b = Split <axis = 0, num_outputs = 2> (p) }",
+        opset=18,
+    )
+    x, y = (arrays()[name] for name in "xy")
+    for name, array in {"x": x, "y": y, "a": (x @ y)[:2]}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    split = sonnx_ort.audit(model, values=tmp_path).nodes[1]
+    assert (split.label, str(split.verdict)) == ("Split 'split'", "admitted")
+
+
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
 def test_fault_in_joined_nodes_is_found(error: float, tmp_path: Path) -> None:
     values = arrays()
