@@ -1,5 +1,6 @@
 """What a contract presumes of a model, and what a model was conformed for."""
 
+import json
 from typing import Any
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -8,7 +9,7 @@ from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.facts.sizes import NAME, Rejected, require
 from sonnx_ort.facts.types import name_of_type
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT, both
-from sonnx_ort.profile.contract import Contract, contract_from_json, is_size
+from sonnx_ort.profile.contract import Contract, contract_document, contract_from_json, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
 
 
@@ -72,9 +73,12 @@ def require_premises(model: ModelProto, contract: Contract) -> None:
         if entry.key != ASSUMED_CONTRACT:
             continue
         try:
-            kept = both(contract, contract_from_json(entry.value), axes) == contract
+            own = contract_from_json(entry.value)
+            known = contract_document(own) == json.loads(entry.value)
+            kept = both(contract, own, axes) == contract
         except Exception as error:
             raise Rejected(f"the contract of the conformed model: {error!r}") from error
+        require(known, "the contract of the conformed model has something that is not known")
         require(kept, "the model was conformed within a contract, which the certificate lacks")
 
 

@@ -16,7 +16,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
 from sonnx_ort.analysis import certificates
-from sonnx_ort.checker import Malformed, Rejected, check, established
+from sonnx_ort.checker import Malformed, Model, Rejected, check, enforcement, established
 from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
@@ -288,6 +288,25 @@ def test_certificate_without_intervals_of_results_names_no_optimizers(tmp_path: 
     made = sonnx_ort.certify(path, contract=contract)
     assert made.obligations
     assert "optimizers" not in made.content
+
+
+def test_optimizers_are_named_for_what_holds_without_the_contract(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards that hold the contract may rest on floats on which no obligation rests."""
+    original = onnx.load(place[0])
+
+    def resting(*_: object) -> list[Model]:
+        model = established(original)
+        model.rests_on_numbers = True
+        return [model]
+
+    monkeypatch.setattr(enforcement, "require_enforced", resting)
+    content = {key: part for key, part in place[2].items() if key != "optimizers"}
+    content["obligations"] = []
+    assert checked((place[0], place[1], content)) == (
+        "it rests on floats that are computed, and does not say which optimizers must be off"
+    )
 
 
 @pytest.mark.parametrize("name", MALFORMED)

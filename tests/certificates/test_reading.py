@@ -294,16 +294,31 @@ def test_branches_in_another_order_are_the_same() -> None:
     Enforced(Model(model), other)
 
 
-def test_field_that_is_written_twice_is_rejected() -> None:
-    content = parse(DIVISION).SerializeToString()
-    content += onnx.ModelProto(ir_version=10).SerializeToString()
+def certified(content: bytes) -> dict[str, Any]:
+    """A certificate of a file that says nothing of it."""
     digest = hashlib.sha256(content).hexdigest()
-    head = {"format": "sonnx_ort.certificate/3", "model": digest, "obligations": []}
+    return {"format": "sonnx_ort.certificate/3", "model": digest, "obligations": []}
+
+
+@pytest.mark.parametrize("name", ["model", "enforced model"])
+def test_field_that_is_written_twice_is_rejected(name: str) -> None:
+    model = parse(DIVISION).SerializeToString()
+    doubled = model + onnx.ModelProto(ir_version=10).SerializeToString()
+    content, enforced = (model, doubled) if name == "enforced model" else (doubled, None)
+    certificate = certified(content)
+    if enforced is not None:
+        certificate |= {"enforced": hashlib.sha256(enforced).hexdigest(), "edition": "typed"}
+        certificate |= {key: [] for key in ("operators", "guarded", "waived", "unknown")}
     with pytest.raises(Rejected) as caught:
-        check(content, head)
+        check(content, certificate, enforced)
     assert str(caught.value) == (
-        "the file of the model has a field twice; write it again with onnx.save"
+        f"the file of the {name} has a field twice; write it again with onnx.save"
     )
+
+
+def test_file_that_is_no_model_is_rejected() -> None:
+    with pytest.raises(Rejected, match=r"^the model cannot be read: "):
+        check(b"\xff", certified(b"\xff"))
 
 
 def test_only_what_is_known_is_in_the_table_of_fields() -> None:

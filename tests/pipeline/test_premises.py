@@ -20,7 +20,6 @@ from sonnx_ort import (
     SonnxError,
     ValueContract,
 )
-from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
 from sonnx_ort.runs.diff.against_plain import against_plain
 from sonnx_ort.runs.diff.difference import EXACT, Comparison, compared
@@ -181,23 +180,6 @@ def test_proposed_contract_has_it(tmp_path: Path) -> None:
     proposed = sonnx_ort.propose_contract(tmp_path / "m.onnx").contract
     assert proposed.of("x") == ValueContract("x", (0, 9))
     assert SizeContract("n", 5, 5) in proposed.sizes
-
-
-def test_certificate_has_it_and_one_without_it_is_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    onnx.save(conformed(), path)
-    made = sonnx_ort.certify(path, operators="profile")
-    assert made.content["contract"] == [
-        {"value": "x", "range": [0, 9]},
-        {"size": "n", "range": [5, 5]},
-    ]
-    without = {name: part for name, part in made.content.items() if name != "contract"}
-    without |= {"obligations": []}
-    with pytest.raises(Rejected) as caught:
-        check_certificate(path.read_bytes(), without)
-    assert str(caught.value) == (
-        "the model was conformed within a contract, which the certificate lacks"
-    )
 
 
 def test_certificate_of_the_enforced_model_has_it(tmp_path: Path) -> None:
