@@ -497,6 +497,29 @@ def test_no_other_guard_holds_the_contract(contract: Contract, least: int, tmp_p
     assert tried > least
 
 
+def test_guard_of_a_contract_rests_on_nothing_that_the_contract_says(tmp_path: Path) -> None:
+    """Within the contract x and y have one shape; the guards that hold it may not build on that."""
+    model, enforced, certificate = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.json"))
+    onnx.save(parse("(float[n] x, float[n] y) => (float[n] z) { z = Sub(x, y) }"), model)
+    contract = Contract((ValueContract("x", (0.0, 1.0)),), sizes=(SizeContract("n", 5, 5),))
+    sonnx_ort.rewrite_file(
+        model, enforced, backend="native", contract=contract, certificate=certificate
+    )
+    other = onnx.load(enforced)
+    nodes = {name: node for node in other.graph.node for name in node.output}
+    decision = nodes[nodes["x_within_checked"].input[1]]
+    nodes[decision.input[2]].input[0] = "y"
+    written = other.SerializeToString()
+    content = json.loads(certificate.read_text())
+    content["enforced"] = hashlib.sha256(written).hexdigest()
+    with pytest.raises(Rejected) as caught:
+        check(model.read_bytes(), content, written)
+    assert str(caught.value) == (
+        "the Sub of ['z'] reads 'x_within_checked', not 'x': its shape may differ from that of "
+        "the decision"
+    )
+
+
 BEHIND = (
     "s = Shape(y_unchecked) m = ReduceMax<keepdims = 0>(y_unchecked)"
     " l = Constant<value = float {1.0}>() f = Greater(m, l)"
