@@ -226,6 +226,9 @@ FALSE = {
     "a rule of another contract":
         (lambda content: content["guarded"].append(["w", "Contract.range"]),
         "the rule does not bind the value"),
+    "a rule of a value that is named twice":
+        (lambda content: content["waived"].append(["x", "Contract.range"]),
+        "Contract.range of 'x' is named twice"),
     "computed floats without a word of optimizers": (lambda content: content.pop("optimizers"),
         "it rests on floats that are computed, and does not say which optimizers must be off"),
     "an optimizer that is not off":

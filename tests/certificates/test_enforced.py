@@ -14,8 +14,9 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.checker import Rejected, check
+from sonnx_ort.checker import FORMAT, Rejected, check
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.guard import OLDEST_FORMAT
 from support.command import command
 from support.examined import enforced_with_certificate
 from support.graphs import parse
@@ -337,6 +338,33 @@ def test_nothing_further_can_be_said(name: str, certified: tuple[bytes, dict[str
     with pytest.raises(Rejected) as caught:
         check(CONTENT, certificate, enforced)
     assert str(caught.value) == message
+
+
+def test_edition_of_the_certificate_decides_what_has_to_be_said() -> None:
+    enforced, made = enforced_with_certificate(CONTENT, edition="preliminary")
+    certificate = json.loads(made.to_json())
+    assert check(CONTENT, certificate, enforced) == (
+        "6 checks hold in every run: 2 by proof, 4 by guards"
+    )
+    with pytest.raises(Rejected) as caught:
+        check(CONTENT, certificate | {"edition": "typed"}, enforced)
+    assert str(caught.value) == (
+        "nothing is said of Div.int.C1 Div.int.R1 Div.int.R2 Div.int.RG1 of the node of 'z'"
+    )
+
+
+def test_nodes_of_our_domain_are_told_of_too() -> None:
+    """No certificate of one is made; a reader is given one that leaves the Broadcast out."""
+    text = "(float[2] x, float[2] y) => (float[2] a) { a, b = sonnx.Broadcast(x, y) }"
+    content = parse(text, domains={"sonnx": 1}, ir_version=OLDEST_FORMAT).SerializeToString()
+    digest = hashlib.sha256(content).hexdigest()
+    certificate = {
+        "format": FORMAT, "model": digest, "enforced": digest, "edition": "typed",
+        "operators": ["Broadcast"], "obligations": [], "guarded": [], "waived": [], "unknown": [],
+    }  # fmt: skip
+    with pytest.raises(Rejected) as caught:
+        check(content, certificate, content)
+    assert str(caught.value) == ("nothing is said of Broadcast.C1 Broadcast.E1 of the node of 'a'")
 
 
 OTHER_DIV = (
