@@ -383,7 +383,13 @@ def test_values_that_have_to_be_finite_are_guarded_in_bodies_too(tmp_path: Path)
         certificate=tmp_path / "c.json",
     )
     assert made is not None
-    assert sorted(made.content["guarded"]) == [[name, "Graph.finite"] for name in "abuz"]
+    entries = [[name, "Graph.finite"] for name in "abuz"]
+    assert sorted(made.content["guarded"]) == entries
+    for entry in entries:
+        fewer = {**made.content, "guarded": [each for each in entries if each != entry]}
+        with pytest.raises(Rejected) as caught:
+            check(model.read_bytes(), fewer, enforced.read_bytes())
+        assert str(caught.value) == f"nothing is said of Graph.finite of '{entry[0]}'"
 
 
 def test_interval_of_an_if_is_that_of_both_branches() -> None:
