@@ -175,6 +175,20 @@ def test_what_is_made_is_in_the_key() -> None:
     assert key(kind="model").partition("-")[2] != key().partition("-")[2]
 
 
+def test_what_a_result_depends_on_beside_the_choices_is_in_the_key() -> None:
+    found = {key_of("report", read(MODEL), CHOICES, *more) for more in ((), (True,), (False,))}
+    assert len(found) == 3
+
+
+def test_parts_of_a_key_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that ends with what the next one starts with makes another key."""
+    found = set()
+    for kind, environment_ in (("ab", "c"), ("a", "bc")):
+        monkeypatch.setattr(keys, "environment", lambda text=environment_: text)
+        found.add(key(kind=kind).partition("-")[2])
+    assert len(found) == 2
+
+
 def test_metadata_and_texts_of_a_model_are_in_the_key() -> None:
     found = {key()}
     for changed in ("doc_string", "producer_name"):
@@ -230,6 +244,19 @@ def test_external_data_of_a_model_without_a_place_makes_no_key(tmp_path: Path) -
         key(model=model)
 
 
+def test_external_data_in_memory_beside_other_makes_no_key(tmp_path: Path) -> None:
+    model = onnx.load(with_external_data(tmp_path, 1), load_external_data=False)
+    held = model.graph.initializer.add()
+    held.CopyFrom(model.graph.initializer[0])
+    held.name = "held"
+    for entry in held.external_data:
+        entry.value = keys.IN_MEMORY if entry.key == "location" else entry.value
+    with pytest.raises(NotKept):
+        key_of("model", ReadModel(model, None, ""), CHOICES)
+    del model.graph.initializer[0]
+    assert key_of("model", ReadModel(model, None, ""), CHOICES)
+
+
 @pytest.fixture
 def _anew() -> Iterator[None]:
     """Forget what is known of the environment, before and after."""
@@ -255,6 +282,14 @@ def test_machine_and_sources_are_in_the_key(part: str, monkeypatch: pytest.Monke
     before = key()
     environment.cache_clear()
     monkeypatch.setattr(keys, part, lambda: ["another"])
+    assert key() != before
+
+
+@pytest.mark.usefixtures("_anew")
+def test_build_of_onnx_runtime_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key()
+    environment.cache_clear()
+    monkeypatch.setattr(keys.onnxruntime, "get_build_info", lambda: "another")
     assert key() != before
 
 
@@ -284,3 +319,18 @@ def test_a_changed_file_of_the_package_changes_the_key(tmp_path: Path) -> None:
         found.append(copy.run(code).stdout)
     assert len(set(found)) == len(found), found
     assert all(len(each.strip()) == 64 for each in found)
+
+
+def test_sources_are_those_of_the_package_and_of_its_kernels_and_nothing_compiled() -> None:
+    names = [name for name, _ in keys._sources()]
+    assert {"sonnx_ort/pipeline.py", "custom_ops/arithmetic.py"} <= set(names)
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_name_of_a_source_is_in_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"same")
+    found = set()
+    for name in ("sonnx_ort/a.py", "sonnx_ort/b.py"):
+        monkeypatch.setattr(keys, "_sources", lambda name=name: [(name, tmp_path / "file")])
+        found.add(keys.sources_digest())
+    assert len(found) == 2
