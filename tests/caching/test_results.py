@@ -18,6 +18,7 @@ import sonnx_ort
 from sonnx_ort import InvalidModel, ModelRejected, SonnxError, models, pipeline
 from sonnx_ort.caching import keys, results
 from sonnx_ort.caching.values import written
+from sonnx_ort.options import Choices
 from support.waivers import SHAPES, unequal
 
 MODEL = parse("(float[n] x, float[m] y) => (float[n] z) { [quotient] z = Div(x, y) }")
@@ -289,3 +290,56 @@ def test_external_data_that_changes_is_seen(tmp_path: Path, cache: Path) -> None
         reports.append(sonnx_ort.check(path, cache=cache))
         assert written(reports[-1]) == written(sonnx_ort.check(path))
     assert len(list(cache.iterdir())) == 2
+
+
+def test_location_that_a_process_chooses_is_replaced_and_no_other() -> None:
+    model = onnx.ModelProto()
+    for name, location in (("w", "w.bin"), ("held", "chosen-1")):
+        tensor = model.graph.initializer.add(name=name, data_location=onnx.TensorProto.EXTERNAL)
+        for key, value in (("location", location), ("checksum", "chosen-1")):
+            tensor.external_data.add(key=key, value=value)
+    moved = results._relocated(model, "chosen-1", "another")
+    found = [
+        {entry.key: entry.value for entry in tensor.external_data}
+        for tensor in moved.graph.initializer
+    ]
+    assert found == [
+        {"location": "w.bin", "checksum": "chosen-1"},
+        {"location": "another", "checksum": "chosen-1"},
+    ]
+
+
+@pytest.mark.parametrize(("said", "kept"), [("chosen-1", 0), ("chosen-2", 1)])
+def test_model_that_says_a_chosen_location_elsewhere_is_not_kept(
+    said: str, kept: int, cache: Path
+) -> None:
+    """The next process chooses another name, and the text would stay."""
+    model = onnx.ModelProto()
+    model.CopyFrom(MODEL)
+    model.metadata_props.add(key="weights", value=said)
+    choices = Choices.of(backend="native")
+    results.kept_model(model.SerializeToString(), choices, cache, "chosen-1")
+    assert len(list(cache.iterdir())) == kept
+
+
+def test_kept_model_has_all_that_is_told_of_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session switches optimizers off where a proof rests on floats that are computed."""
+    model = parse(
+        "(float[3] x, int32[3] y) => (int32[3] z)"
+        " { a = Add(x, x) d = Cast<to = 6>(a) z = Div(y, d) }"
+    )
+    for named in (*model.opset_import, *model.graph.node):
+        named.domain = "ai.onnx"  # the other name of the standard domain
+    contract = sonnx_ort.Contract((sonnx_ort.ValueContract("x", (1, 2)),))
+    choices = Choices.of(backend="native", operators="Div", contract=contract)
+    first = results.kept_model(model, choices, cache)
+    nothing_computed(monkeypatch)
+    second = results.kept_model(model, choices, cache)
+    told = [
+        (each.backend, each.demands, each.unchanged, each.rests_on_numbers, each.original)
+        for each in (first, second)
+    ]
+    assert told[0] == told[1]
+    assert first.rests_on_numbers

@@ -28,6 +28,7 @@ OBJECTS = {
     "texts": ("", "\N{SNOWMAN}", "\udc80", "a\nb"),
     "nested": (("a", ("b",)), {"x": (1, 2), "y": frozenset({"p", "q"})}),
     "list": ["a", ["b"]],
+    "numbers beside booleans": ((1,), (True,), (0,), (False,)),
     "date": dt.date(2030, 1, 2),
     "advice": Advice("use ", Remedy("broadcast", "explicit"), " or ", Remedy("seed", 7)),
     "open size": OpenSize(HALVES),
@@ -85,6 +86,7 @@ UNKNOWN = {
     "subclass of a text": type("Text", (str,), {})("x"),
     "set of numbers": frozenset({1}),
     "array of objects": np.array([{}], object),
+    "array of records": np.zeros(1, [("a", np.int32)]),
     "rule of no profile": dataclasses.replace(RULES["Div.int.C1"], id="Div.int.C99"),
     "rule that was changed": dataclasses.replace(RULES["Div.int.C1"], code=9000),
 }
@@ -127,6 +129,7 @@ FOREIGN = {
     "a later entry": '[["tuple",[1]],["tuple"]]',
     "an entry that never comes": '[["whole",[5]]]',
     "too few fields": '[["Bounds",1]]',
+    "too few fields, where others have defaults": '[["ValueContract","x"]]',
     "a rule that there is not": '[["tuple"],["rule","Div.none",[0]]]',
     "a member that there is not": '[["Edition","NEVER"]]',
 }

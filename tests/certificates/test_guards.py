@@ -102,6 +102,8 @@ SMALLEST: dict[str, tuple[Case, bool]] = {
     "above minus one": ((BINARY, "Div.int.C1", [above(-1)], []), False),
     "the largest above zero": ((BINARY, "Div.int.C1", [above(0, operator="ReduceMax")], []), False),
     "the other operand above zero": ((BINARY, "Div.int.C1", [above(0, carried=X)], []), False),
+    "no smallest dividend, which may be divided by zero": (
+        (BINARY, "Div.int.C1", [above(-(2**31), carried=X)], []), False),
     "positive divisors": ((BINARY, "Div.int.C2", [above(0)], []), True),
     "no divisor of minus one": ((BINARY, "Div.int.C2", [above(-1)], []), False),
     "divisors of minus one": ((BINARY, "Div.int.C2", [above(-2)], []), False),
@@ -259,6 +261,19 @@ def test_guard_of_pairs_of_elements_presumes_one_shape(
     kept, flag = flag_of(rule, enforced, cases[-1])
     facts = alone_of(flag, kept=kept)
     assert holds_after(enforced._original.node("y"), enforced, facts, rule) is expected
+
+
+@pytest.mark.parametrize("rule", ["Div.int.C2", "Pow.int.C2"])
+@pytest.mark.parametrize("kept", [(), (EQUAL, EQUAL_RANKS)], ids=["alone", "with one shape"])
+def test_shapes_of_which_nothing_is_known_are_not_one(rule: str, kept: Sequence[Tree]) -> None:
+    model, kind = derived(alone(f"{rule[:3]}(x, z)", "int32[] x, int32[] z")), ElementType.INT32
+    known = [Operand(name, name.lower(), "", "int32") for name in "XZ"]
+    flag = deciding_guard(RULES[rule].requirement).look(
+        Expressions(17), [X, Z], GuardedNode(known, kind, kind)
+    )
+    facts = Facts(frozenset(kept)) | alone_of(flag.value, kept=flag.when_kept)
+    held = holds_after(model.node("y"), Enforced(model, model.proto), facts, rule)
+    assert held is bool(kept)
 
 
 def test_no_guard_holds_what_is_violated_in_every_run() -> None:
