@@ -19,6 +19,8 @@ from sonnx_ort.analysis import certificates
 from sonnx_ort.checker import Malformed, Model, Rejected, check, enforcement, established
 from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.expressions import NOTHING, Facts
+from sonnx_ort.checker.guards import require_value_guarded
 from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.guards.guard import OLDEST_FORMAT
 from sonnx_ort.profile.contract import TypeContract
@@ -207,6 +209,8 @@ def of_value(index: int, **fields: object) -> Callable[[Content], object]:
 FALSE = {
     "a contract that nothing holds": (without_entry("guarded", ["x", "Contract.range"]),
         "nothing holds Contract.range of 'x'"),
+    "sizes that nothing holds": (without_entry("guarded", ["x", "Contract.sizes"]),
+        "nothing holds Contract.sizes of 'x'"),
     "a contract that is left to guards of unknown form": (moved(["x", "Contract.range"], "unknown"),
         "nothing holds Contract.range of 'x'"),
     "a contract that is said to be proved": (moved(["d", "Contract.range"], "obligations"),
@@ -527,6 +531,44 @@ def test_guard_of_a_contract_rests_on_nothing_that_the_contract_says(tmp_path: P
         "the Sub of ['z'] reads 'x_within_checked', not 'x': its shape may differ from that of "
         "the decision"
     )
+
+
+def test_guard_of_a_contract_that_fails_where_it_is_kept_holds_nothing(place: Place) -> None:
+    """It passes an operand on where its flag is true, which says that a rule is broken."""
+    model, enforced, content = place
+    tried = 0
+    for index, node in enumerate(onnx.load(enforced).graph.node):
+        if node.op_type != "Where":
+            continue
+        other = onnx.load(enforced)
+        chosen = other.graph.node[index]
+        chosen.input[1], chosen.input[2] = chosen.input[2], chosen.input[1]
+        written = other.SerializeToString()
+        said = content | {"enforced": hashlib.sha256(written).hexdigest()}
+        with pytest.raises(Rejected, match=r"^Contract\.\w+ of '\w' is not guarded where '"):
+            check(model.read_bytes(), said, written)
+        tried += 1
+    assert tried == 4
+
+
+def test_guard_of_a_value_holds_in_each_case(place: Place) -> None:
+    """A decision may pass by several branches, and a guard of one of them is none."""
+    original = parse(GRAPH)
+    beside = established(original)
+    enforced = Enforced(beside, onnx.load(place[1]))
+    (read,) = enforced.reads_of("d")
+    (facts,) = enforced.facts_after(read)
+    model = established(original, CONTRACT)
+    require_value_guarded(model, enforced, "d", "Contract.range")
+
+    class TwoCases(Enforced):
+        def facts_after(self, name: str) -> list[Facts]:
+            del name
+            return [facts, NOTHING]
+
+    with pytest.raises(Rejected) as caught:
+        require_value_guarded(model, TwoCases(beside, onnx.load(place[1])), "d", "Contract.range")
+    assert str(caught.value) == f"Contract.range of 'd' is not guarded where '{read}' is read"
 
 
 BEHIND = (

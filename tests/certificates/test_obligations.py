@@ -200,6 +200,37 @@ def test_claim_of_another_result_is_not_held() -> None:
     assert concluded(proto, "Div.float.R1") == reason
 
 
+CLAIMS = {
+    "the shape of an operand": ("a = Abs(x) b = Neg(x) y = Sub(a, b)", "Sub.float.R1",
+        "it is not proved: the rank of A is unknown (the file says that 'a' has the shape [7])"),
+    "the range of an operand": ("a = Cast<to = 1>(i) y = Cast<to = 7>(a)", "Cast.float.C1",
+        "it is not proved: the elements of X depend on the inputs"),
+    "the range of what is computed before": (
+        "a = Cast<to = 1>(i) b = Neg(a) y = Cast<to = 7>(b)", "Cast.float.C1",
+        "it is not proved: the elements of X depend on the inputs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_nothing_is_concluded_behind_a_claim_that_is_not_established(name: str) -> None:
+    nodes, rule, reason = CLAIMS[name]
+    head = "(float[n] x, int8[n] i) => (float[n] y)"
+    assert concluded(f"{head} {{ {nodes} }}", rule) is None
+    assert concluded(f"{head} <float[7] a> {{ {nodes} }}", rule) == reason
+
+
+def test_error_in_a_rule_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(obligations, "conclude_of_node", fail)
+    with pytest.raises(Rejected) as caught:
+        obligations.conclude(derived(alone("Div(x, x)")), "y", "Div.float.R1")
+    assert str(caught.value) == (
+        "Div.float.R1 of the node of 'y' cannot be followed: KeyError('x')"
+    )
+
+
 def bound(text: str, edition: Edition) -> set[str]:
     return {rule.id for rule in rules_of(derived(text).node("y"), edition)}
 

@@ -105,3 +105,13 @@ def test_obligation_that_does_not_follow_rests_on_nothing() -> None:
     with pytest.raises(Rejected):
         conclude(model, "a", "Graph.finite")
     assert not model.rests_on_numbers
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_obligations_rest_on_numbers_if_one_of_them_does(order: tuple[int, int]) -> None:
+    text = "(int8[n] x) => (int64[n] z) { a = Cast<to = 1>(x) y = Cast<to = 7>(a) z = Neg(y) }"
+    model = established(parse(text))
+    entries = [("y", "Cast.float.C1"), ("z", "Neg.int.R2")]
+    for index in order:
+        conclude(model, *entries[index])
+    assert model.rests_on_numbers
