@@ -1,12 +1,16 @@
 """An audit as text: no bound is smaller than it is."""
 
+from xml.etree import ElementTree as ET
+
 import numpy as np
 import pytest
 
 from sonnx_ort.options import choose_demands
 from sonnx_ort.reporting.audit_report import (
+    audit_junit,
     bound_in_words,
     distance_in_words,
+    facts_of,
     heading_of_errors,
     verdict_of,
 )
@@ -43,6 +47,17 @@ def test_distances_of_outputs_are_rounded_up(units: float, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("index", "text"), [
+    (None, ""), ((), "; the run is further away at []"),
+    ((0, 2), "; the run is further away at [0, 2]"),
+])  # fmt: skip
+def test_element_that_is_further_away_is_named_that_of_a_scalar_too(
+    index: tuple[int, ...] | None, text: str
+) -> None:
+    value = BoundedValue("z", "Div 'd'", 0.5, "a.md", enclosed=0.5, exceeded=index)
+    assert bound_in_words(value) == f"at most 0.5 (a.md); enclosed: at most 0.5{text}"
+
+
 EXACT, ADMITTED, UNKNOWN, OUTSIDE = (
     Verdict.EXACT,
     Verdict.ADMITTED,
@@ -65,7 +80,34 @@ EXACT, ADMITTED, UNKNOWN, OUTSIDE = (
 def test_audit_is_kept_only_if_all_nodes_were_judged(
     nodes: list[Verdict], verdict: Verdict, sentence: str
 ) -> None:
-    audited = tuple(NodeAudit(f"n{place}", "Exp", verdict=v) for place, v in enumerate(nodes))
-    demands = choose_demands("typed", "reject", "profile")
-    audit = Audit(audited, demands, Sampling(), "a run", {})
+    audit = audit_of(*nodes)
     assert verdict_of(audit) == (verdict, sentence)
+
+
+def audit_of(*verdicts: Verdict, unlike: tuple[str, ...] = ()) -> Audit:
+    nodes = tuple(
+        NodeAudit(f"n{k}", "Exp", verdict=v, reason="why") for k, v in enumerate(verdicts)
+    )
+    demands = choose_demands("typed", "reject", "profile")
+    return Audit(nodes, demands, Sampling(), "a run", {}, unlike=unlike)
+
+
+def test_outputs_that_observing_changed_are_named() -> None:
+    told = "the results of the run itself were audited"
+    facts = facts_of(audit_of(EXACT, unlike=("y", "z")))
+    assert facts["observing the values changed 'y', 'z'"] == told
+    assert told not in facts_of(audit_of(EXACT)).values()
+
+
+def test_nodes_outside_fail_and_those_that_are_not_known_are_skipped() -> None:
+    document = audit_junit(audit_of(EXACT, ADMITTED, UNKNOWN, OUTSIDE, OUTSIDE))
+    suite = ET.fromstring(document)  # noqa: S314 - our own document
+    outcomes = [(case.attrib["name"], [each.tag for each in case]) for case in suite]
+    assert outcomes == [
+        ("n0", []), ("n1", []), ("n2", ["skipped"]), ("n3", ["failure"]), ("n4", ["failure"])
+    ]  # fmt: skip
+    assert {name: suite.attrib[name] for name in ("tests", "failures", "skipped")} == {
+        "tests": "5",
+        "failures": "2",
+        "skipped": "1",
+    }

@@ -102,6 +102,19 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     assert '"who":"a board"' in page
 
 
+@pytest.mark.parametrize("values", [(), (sonnx_ort.ValueContract("x", (0, 1)),)], ids=["no", "a"])
+def test_page_has_the_contract_on_which_the_proofs_rest(
+    values: tuple[sonnx_ort.ValueContract, ...],
+) -> None:
+    made, contract = (
+        parse("(float[2] x) => (float[2] z) { z = Abs(x) }"),
+        sonnx_ort.Contract(values),
+    )
+    _, graph = check_with_outline(made, contract=contract)
+    page = html_report(sonnx_ort.check(made, contract=contract), graph, "model.onnx")
+    assert page.count("<h2>Contract</h2>") == len(values)
+
+
 def test_page_of_some_rules_says_so() -> None:
     made = binary_model("Div", "float", [3], [1])
     _, graph = check_with_outline(made)

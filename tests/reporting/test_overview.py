@@ -119,7 +119,8 @@ def test_waived_violations_are_told_with_the_waiver() -> None:
     text = overview(report, "many.onnx")
     assert text.startswith("many.onnx: violated, and waived\n")
     assert text.count("      waived by a board until 9999-12-31, 4 in all: measured\n") == 3
-    assert "to mend it" not in text
+    assert "to fix it" not in text
+    assert "sonnx-ort conform" not in text
 
 
 def test_several_models_have_a_line_each_and_a_summary() -> None:

@@ -17,6 +17,7 @@ from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.formats import github_report, junit_report, sarif_report
 from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, model, parse, tensor
+from support.waivers import SHAPES, unequal
 
 SCHEMA = json.loads(
     (Path(__file__).parent / "schemas/sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")
@@ -219,6 +220,24 @@ def test_failures_are_what_fails_the_check(
     root = parsed(alone(mixed(), fail_on=fail_on))
     assert failures(root) == expected
     assert root.attrib["failures"] == str(len(expected))
+
+
+def test_waived_violation_is_skipped_with_its_waiver() -> None:
+    root = parsed(alone(unequal(), waivers=[SHAPES]))
+    assert not failures(root)
+    assert [
+        (case.attrib["name"], skipped.attrib)
+        for case in root.iter("testcase")
+        for skipped in case.iter("skipped")
+    ] == [("Div.float.R1", {"type": "waived", "message": f"waived {SHAPES}"})]
+    assert root.attrib["skipped"] == "1"
+
+
+def test_checks_of_one_rule_of_a_graph_are_told_apart_by_their_values() -> None:
+    text = "(float[2] x) => (float[2] z) { a = Exp(x) z = Exp(a) }"
+    run = run_of(alone(parse(text), operators="Graph.finite_values"))
+    finite = [result for result in run["results"] if result["ruleId"] == "Graph.finite"]
+    assert len({str(each["partialFingerprints"]) for each in finite}) == len(finite) == 2
 
 
 def test_failure_says_why() -> None:
