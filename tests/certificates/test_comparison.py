@@ -89,6 +89,20 @@ def without_a_name(proto: onnx.ModelProto) -> None:
     proto.graph.node[-1].input[0] = ""
 
 
+def with_one_name(proto: onnx.ModelProto) -> None:
+    """Have a Loop give one of its copies no name, and a node read it as an omitted operand."""
+    loop, reader = (n for n in proto.graph.node if n.op_type in ("Loop", "Div"))
+    loop.output[1] = reader.input[1] = ""
+
+
+def returning_a_copy(proto: onnx.ModelProto) -> None:
+    """Return a copy of the result under another name."""
+    proto.graph.node.append(helper.make_node("Shape", ["z"], ["of_z"]))
+    proto.graph.node.append(helper.make_node("Reshape", ["z", "of_z"], ["copied"]))
+    proto.graph.output[0].name = "copied"
+    proto.graph.output[0].type.tensor_type.ClearField("shape")
+
+
 def with_two_results(node: str) -> onnx.ModelProto:
     return division(node, "Div(a, b)")
 
@@ -101,6 +115,9 @@ DIFFERENT: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
     "a function of the original": (changed(with_function), PLAIN, "functions are not compared"),
     "a function of the other": (PLAIN, changed(with_function), "functions are not compared"),
     "a format that older runtimes read": (PLAIN,
+        changed(of_format(10), before=GUARD, node="Div(c, y)"),
+        "the version of the format is 10, not 11"),
+    "guards in the older format of the original": (changed(of_format(10)),
         changed(of_format(10), before=GUARD, node="Div(c, y)"),
         "the version of the format is 10, not 11"),
     "another format, and no guard": (PLAIN, changed(of_format(12)),
@@ -135,6 +152,18 @@ DIFFERENT: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
         changed(declaring("a", 1), before="a = Unique(x)", node="Div(x, a)"),
         "'a' is newly declared as [1]"),
 }  # fmt: skip
+
+
+def test_copy_without_a_name_is_no_omitted_operand() -> None:
+    other = changed(with_one_name, before=loop(), node="Div(c, d)")
+    assert compared(PLAIN, other) == "a Loop without a result was added"
+
+
+def test_outputs_keep_their_names() -> None:
+    """A copy of the same value under another name is another output to who asks for it."""
+    other = changed(returning_a_copy, before="w = Abs(x)")
+    original = division("w = Abs(x)")
+    assert compared(original, other) == "the outputs ['z'] became ['copied']"
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
