@@ -6,6 +6,7 @@ model computes, also into the table of docs/native.md, and it is to be held or r
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,13 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.ort import registration
+from sonnx_ort.ort.disabled_optimizers import (
+    UNWANTED_OPTIMIZERS,
+    names_of,
+    names_to_switch_off,
+)
 from sonnx_ort.ort.session_options import CHANGING_RESULTS
 from support.child import run_python
 from support.graphs import binary_model
@@ -33,6 +40,18 @@ def quotients(options: ort.SessionOptions) -> list[list[float]]:
     names = [each.name for each in session.get_inputs()]
     given = np.float32([1, -6, 0]), np.float32([0, 4, 5])
     return [each.tolist() for each in session.run(None, dict(zip(names, given, strict=True)))]
+
+
+@pytest.mark.parametrize(("numbers", "off"), [
+    (False, names_of(UNWANTED_OPTIMIZERS)), (True, names_to_switch_off()),
+])  # fmt: skip
+def test_optimizers_of_numbers_are_off_where_a_proof_rests_on_numbers(
+    numbers: bool, off: Sequence[str]
+) -> None:
+    options = ort.SessionOptions()
+    registration.prepare(options, Backend.NATIVE, rests_on_numbers=numbers, new=True)
+    assert set(options.get_session_config_entry(DISABLED).split(";")) == set(off)
+    assert len(off) < len(names_to_switch_off()) or numbers
 
 
 def test_new_options_by_default() -> None:
