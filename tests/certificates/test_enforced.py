@@ -15,9 +15,11 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.checker import FORMAT, Rejected, check
+from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.guard import OLDEST_FORMAT
 from support.command import command
+from support.derived import derived
 from support.examined import enforced_with_certificate
 from support.graphs import parse
 
@@ -166,6 +168,7 @@ SIGNED = parse(
     "(bool[n] c, float[n] x, float[n] y) => (float[n] z, float[n] w) "
     "{ z = Min(x, y) w = Where(c, x, y) }"
 ).SerializeToString()
+SIGNED_MIN = "(float[n] x, float[n] y) => (float[n] z) { z = Min(x, y) }"
 OTHER_SIGNS: Mapping[str, tuple[Change, str]] = {
     "another zero": (with_constant("z_minus_zero", 0), "z"),
     "another comparison": (lambda m: setattr(node_of(m, "z_has_the_sign"), "op_type", "Greater"),
@@ -189,6 +192,20 @@ def test_other_signs_of_zeros_are_rejected(name: str) -> None:
         check(SIGNED, claimed, content)
     said = f"'{value}' gets other signs of zeros"
     assert str(caught.value) == f"the outputs ['z', 'w'] became ['z', 'w']: {said}"
+
+
+def test_results_of_another_domain_get_no_signs() -> None:
+    """What a Min of another domain gives for zeros is not known."""
+    original = parse(SIGNED_MIN)
+    content, _ = enforced_with_certificate(original.SerializeToString(), operators="Min")
+    enforced = onnx.load_model_from_string(content)
+    Enforced(derived(original), enforced)
+    for model in (original, enforced):
+        next(node for node in model.graph.node if node.op_type == "Min").domain = "com.example"
+        model.opset_import.add(domain="com.example", version=1)
+    with pytest.raises(Rejected) as caught:
+        Enforced(derived(original), enforced)
+    assert str(caught.value) == "the outputs ['z'] became ['z']: they are different values"
 
 
 def test_another_enforced_model_is_rejected(certified: tuple[bytes, dict[str, Any]]) -> None:

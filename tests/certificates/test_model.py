@@ -242,11 +242,14 @@ def test_names_of_bodies_become_unique() -> None:
     ).replace("v'", "u")
     proto = parse(text)
     proto.graph.input[2].name = "v'"
+    for each in proto.graph.node[0].attribute:
+        each.g.value_info.append(declared("v", 1))
     renamed, names = with_unique_names(proto)
     assert (names["v"], names["w"]) == (["v", "v''"], ["w", "w'"])
     bodies = [each.g for each in renamed.graph.node[0].attribute]
     assert [list(body.node[1].input) for body in bodies] == [["v"], ["v''"]]
     assert [body.output[0].name for body in bodies] == ["w", "w'"]
+    assert [body.value_info[0].name for body in bodies] == ["v", "v''"]
 
 
 class Counted(dict[str, list[str]]):
