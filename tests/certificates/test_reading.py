@@ -95,9 +95,72 @@ def data(**fields: Any) -> Change:
     return change
 
 
-def of_an_input(*sizes: int) -> Change:
-    info = helper.make_tensor_value_info("w", TensorProto.INT32, sizes)
+def of_an_input(*sizes: int | str, kind: int = TensorProto.INT32) -> Change:
+    info = helper.make_tensor_value_info("w", kind, sizes)
     return lambda m: m.graph.input.append(info)
+
+
+def of_an_input_of_any_rank(model: onnx.ModelProto) -> None:
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.INT32, None))
+
+
+def of_an_input_of_a_body(model: onnx.ModelProto) -> None:
+    info = helper.make_tensor_value_info("k", TensorProto.INT32, [2])
+    branch(model).input.append(info)
+    branch(model).initializer.append(stored("k", 1, 1))
+
+
+def sparse(change: Callable[[onnx.SparseTensorProto], object]) -> onnx.SparseTensorProto:
+    made = helper.make_sparse_tensor(stored("s", 1), stored("", 0, dtype=np.int64), [3])
+    change(made)
+    return made
+
+
+def with_sparse(change: Callable[[onnx.SparseTensorProto], object]) -> Change:
+    return lambda m: m.graph.sparse_initializer.append(sparse(change))
+
+
+def of_negative_size(tensor: Any) -> None:
+    tensor.dims[0] = -1
+
+
+def changed_function(change: Callable[[onnx.FunctionProto], object]) -> Change:
+    made = function("d", "F", ("", "Neg"))
+    change(made)
+    return functions(made)
+
+
+def with_parameter(**value: Any) -> Change:
+    """A function with a node whose attribute refers to a parameter."""
+
+    def change(made: onnx.FunctionProto) -> None:
+        made.attribute.append("p")
+        made.node[0].op_type = "LeakyRelu"
+        made.node[0].attribute.add(
+            name="alpha", type=AttributeProto.FLOAT, ref_attr_name="p", **value
+        )
+
+    return changed_function(change)
+
+
+def with_default(made: onnx.FunctionProto) -> None:
+    made.attribute_proto.append(helper.make_attribute("p", 0.5))
+    made.node[0].op_type = "LeakyRelu"
+    made.node[0].attribute.add(name="alpha", type=AttributeProto.FLOAT, ref_attr_name="p")
+
+
+def broadcast(inputs: list[str], outputs: list[str], overload: str = "") -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        importing("sonnx", 1)(model)
+        parts = ("Broadcast", inputs, outputs)
+        add_node(*parts, domain="sonnx", overload=overload)(model)
+
+    return change
+
+
+def twice_external(model: onnx.ModelProto) -> None:
+    external({"location": "c"})(model)
+    tensor_of(model).external_data.add(key="location", value="d")
 
 
 def add_node(*parts: Any, **attributes: Any) -> Change:
@@ -167,6 +230,51 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
     "an input that a node computes": (add_node("Neg", ["w"], ["x"]), "a value 'x' is there twice"),
     "an initializer of an input of another shape": (of_an_input(1),
         "the initializer 'w' is not as the input is declared"),
+    "an initializer of an input of another type": (of_an_input(2, kind=TensorProto.UINT32),
+        "the initializer 'w' is not as the input is declared"),
+    "an initializer of an input of a body": (of_an_input_of_a_body,
+        "the initializer 'k' is not as the input is declared"),
+    "sparse elements of an unknown type": (
+        with_sparse(lambda s: setattr(s.values, "data_type", 99)),
+        "the type of the tensor 's' is not known"),
+    "places of sparse elements of a negative size": (
+        with_sparse(lambda s: of_negative_size(s.indices)), "a size of the tensor '' is negative"),
+    "a sparse initializer of a negative size": (with_sparse(of_negative_size),
+        "a size of a sparse tensor is negative"),
+    "a sparse attribute of a negative size": (
+        add_node("Constant", [], ["n"], sparse_value=sparse(of_negative_size)),
+        "a size of a sparse tensor is negative"),
+    "an input of a function twice": (changed_function(lambda f: f.input.append("a")),
+        "an input of the function 'F' 'a' is there twice"),
+    "an output of a function twice": (changed_function(lambda f: f.output.append("b0")),
+        "an output of the function 'F' 'b0' is there twice"),
+    "a parameter of a function twice": (
+        changed_function(lambda f: f.attribute.extend(["p", "p"])),
+        "a parameter of the function 'F' 'p' is there twice"),
+    "a parameter and a number": (with_parameter(f=0.5),
+        "the attribute alpha of the LeakyRelu of ['b0'] has a value, too"),
+    "a Broadcast with an overload": (broadcast(["x"], ["n"], "o"),
+        "the Broadcast of ['n'] is not known"),
+    "a Broadcast of an omitted operand": (broadcast(["x", ""], ["n"]),
+        "the Broadcast of ['n'] is not known"),
+    "a Broadcast of more results": (broadcast(["x"], ["n", "o"]),
+        "the Broadcast of ['n', 'o'] is not known"),
+    "fewer operands": (add_node("Div", ["x"], ["n"]),
+        "the Div of ['n'] has another number of operands or results"),
+    "fewer results": (add_node("TopK", ["x", "w"], ["n"]),
+        "the TopK of ['n'] has another number of operands or results"),
+    "a version of the format before the first": (lambda m: setattr(m, "ir_version", 2),
+        "the version of the format is not known"),
+    "a version of the format after the last": (lambda m: setattr(m, "ir_version", 15),
+        "the version of the format is not known"),
+    "an element that is the first beyond its type": (
+        data(data_type=TensorProto.INT8, int32_data=[3, 128]),
+        "an element of the tensor '' is beyond its type"),
+    "an unsigned element beyond its type": (
+        data(data_type=TensorProto.UINT32, uint64_data=[3, 1 << 32]),
+        "an element of the tensor '' is beyond its type"),
+    "a tensor in two other files": (twice_external,
+        "where the tensor '' lies, 'location' is there twice"),
     "an initializer of an input of another rank": (of_an_input(1, 2),
         "the initializer 'w' is not as the input is declared"),
     "a node of a body that hides a value": (
@@ -238,6 +346,20 @@ READ: Mapping[str, Change] = {
         function("d", "G", ("d", "H")), function("d", "H", ("", "Neg"))),
     "elements in another file": external({"location": "c", "offset": "0", "length": "8"}),
     "an initializer of an input": of_an_input(2),
+    "an initializer of an input of an open size": of_an_input("n"),
+    "an initializer of an input of any rank": of_an_input_of_any_rank,
+    "a meaning of an axis": lambda m: setattr(
+        m.graph.input[0].type.tensor_type.shape.dim[0], "denotation", "DATA_BATCH"),
+    "the first version of the format": lambda m: setattr(m, "ir_version", 3),
+    "the last version of the format": lambda m: setattr(m, "ir_version", 14),
+    "a function that takes a parameter": with_parameter(),
+    "a function whose parameter has a default": changed_function(with_default),
+    "a function with the other name of the standard domain":
+        functions(function("d", "F", ("ai.onnx", "Neg"))),
+    "the largest and the smallest number of a type":
+        data(data_type=TensorProto.INT8, int32_data=[-128, 127]),
+    "four elements of two bits in a byte":
+        data(data_type=26, int32_data=[200], dims=[4]),
     "bytes": data(raw_data=bytes(8)),
     "elements of two bits of a byte": data(data_type=TensorProto.INT4, int32_data=[200]),
     "complex numbers": data(data_type=TensorProto.COMPLEX64, float_data=[1.0] * 4),
