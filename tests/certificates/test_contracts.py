@@ -21,6 +21,7 @@ from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.expressions import NOTHING, Facts
 from sonnx_ort.checker.guards import require_value_guarded
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.guards.guard import OLDEST_FORMAT
 from sonnx_ort.profile.contract import TypeContract
@@ -549,6 +550,21 @@ def test_guard_of_a_contract_that_fails_where_it_is_kept_holds_nothing(place: Pl
             check(model.read_bytes(), said, written)
         tried += 1
     assert tried == 4
+
+
+@pytest.mark.parametrize("kind", ["float", "int32"])
+def test_contract_of_a_value_does_not_follow_from_itself(kind: str) -> None:
+    """Of an input nothing else is known; the result is within by what is said of the input."""
+    proto = parse(f"({kind}[n] x) => ({kind}[n] z) {{ z = Neg(x) }}")
+    contract = Contract((ValueContract("x", (0, 5)), ValueContract("z", (-5, 0))))
+    model = established(proto, contract)
+    conclude(model, "z", "Contract.range")
+    with pytest.raises(Rejected) as caught:
+        conclude(model, "x", "Contract.range")
+    assert str(caught.value) == (
+        "Contract.range of 'x' does not follow: it is not proved: the elements of x depend on the "
+        "inputs"
+    )
 
 
 def test_guard_of_a_value_holds_in_each_case(place: Place) -> None:

@@ -407,6 +407,16 @@ def test_certificate_that_says_nothing_is_of_a_model_that_needs_nothing_said(nam
     assert said == expected
 
 
+def test_no_rule_of_a_contract_is_waived_without_a_contract(
+    certified: tuple[bytes, dict[str, Any]],
+) -> None:
+    enforced, certificate = copy.deepcopy(certified)
+    certificate["waived"].append(["x", "Contract.range"])
+    with pytest.raises(Rejected) as caught:
+        check(CONTENT, certificate, enforced)
+    assert str(caught.value) == "the rule does not bind the value"
+
+
 OTHER_DIV = (
     "the enforced model cannot be certified (the Div of ['z_result'] has other operands than in a "
     "guard); rewrite without a certificate"
