@@ -1,11 +1,13 @@
 """An audit as text: no bound is smaller than it is."""
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
 from sonnx_ort.options import choose_demands
+from sonnx_ort.reporting.audit_document import audit_document
 from sonnx_ort.reporting.audit_report import (
     audit_junit,
     bound_in_words,
@@ -111,3 +113,11 @@ def test_nodes_outside_fail_and_those_that_are_not_known_are_skipped() -> None:
         "failures": "2",
         "skipped": "1",
     }
+
+
+@pytest.mark.parametrize(("seed", "random"), [(None, False), (0, True), (7, True)])
+def test_document_says_whether_inputs_are_random_with_any_seed(
+    seed: int | None, random: bool
+) -> None:
+    document = audit_document(replace(audit_of(EXACT), seed=seed))
+    assert document["random_inputs"] is random
