@@ -1,6 +1,7 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
 import contextlib
+import gc
 import inspect
 import json
 import logging
@@ -8,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage in the meantime, nor later among what is made: nearly all of it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, None]:
     """Choose the cases by their names, of all parameters.
 
@@ -247,22 +259,29 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
     """
     yield
     options, test = metafunc.config.option, metafunc.definition
-    if not options.cases:
+    if not options.cases or not metafunc._calls:
         return
-    marked = Expression.compile(options.markexpr or "True")
-    own = {mark.name for mark in test.iter_markers()}
+    own = frozenset(mark.name for mark in test.iter_markers())
 
     def is_left(case: Any) -> bool:
         names = own.union(mark.name for mark in case.marks)
-        return marked.evaluate(lambda name, **_: name in names)
+        return _are_chosen(options.markexpr, names)
 
-    cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
+    of_all = test.nodeid
+    cases = {f"{of_all}[{case.id}]": case for case in metafunc._calls}
     left = [name for name, case in cases.items() if is_left(case)]
     share = _share(test.path, options)
     run = chosen_cases.run_of(_within(test.path), left, options.cases, *share)
     metafunc._calls[:] = [cases[name] for name in left if name in run] or metafunc._calls[:1]
 
 
+@cache
+def _are_chosen(expression: str, marks: frozenset[str]) -> bool:
+    """Whether -m leaves tests with marks of these names, of which few sets are different."""
+    return Expression.compile(expression or "True").evaluate(lambda name, **_: name in marks)
+
+
+@cache
 def _within(path: Path) -> Path:
     return path.relative_to(Path(__file__).parent)
 

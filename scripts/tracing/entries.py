@@ -69,6 +69,7 @@ class Document:
     entries: tuple[Entry, ...]
 
 
+@cache
 def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
     """Read all entries.
 

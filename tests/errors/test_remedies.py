@@ -5,6 +5,7 @@ import copy
 import pickle
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,11 @@ SOURCES = sorted(
     for path in (Path(__file__).parents[2] / folder).rglob("*.py")
 )
 
-OPTIONS = {option for name in COMMANDS for each in load(name).params for option in each.opts}
+
+@cache
+def options() -> set[str]:
+    """The options of all commands."""
+    return {option for name in COMMANDS for each in load(name).params for option in each.opts}
 
 
 def constructed(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -101,7 +106,7 @@ def test_each_option_that_a_sentence_advises_is_one_of_the_command() -> None:
         for _, name in constructed(ast.parse(path.read_text(encoding="utf-8")))
     }
     assert len(named) > 10
-    assert {place: option for place, option in named.items() if option not in OPTIONS} == {}
+    assert {place: option for place, option in named.items() if option not in options()} == {}
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
@@ -112,9 +117,12 @@ def texts(tree: ast.AST) -> Iterator[str]:
             yield from [node.value] if isinstance(node.value, str) else []
 
 
-OF_FUNCTIONS = "|".join(sorted({each.replace("-", "_").strip("_") for each in OPTIONS}))
+@cache
+def in_python() -> re.Pattern[str]:
+    """What a text has that names an option as an argument of a function."""
+    names = "|".join(sorted({each.replace("-", "_").strip("_") for each in options()}))
+    return re.compile(rf'(?<![\w-])({names}|inputs|sizes|input_shapes)=(True|"|$|[ ,;.)])')
 
-IN_PYTHON = re.compile(rf'(?<![\w-])({OF_FUNCTIONS}|inputs|sizes|input_shapes)=(True|"|$|[ ,;.)])')
 
 OTHERS = {
     *("next_steps.py", "verdict.py", "rules_pages.py", "contract_files.py", "formats.py"),
@@ -127,4 +135,4 @@ OTHERS = {
 def test_no_plain_text_names_an_option_of_a_function(path: Path) -> None:
     if path.name not in OTHERS:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert [text for text in texts(tree) if IN_PYTHON.search(text)] == []
+        assert [text for text in texts(tree) if in_python().search(text)] == []

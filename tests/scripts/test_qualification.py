@@ -1,6 +1,7 @@
 """What follows from the code in docs/qualification names what exists, and has each requirement."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,30 +15,37 @@ import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS
 from sonnx_ort.profile.catalog import RULES
 
-REQUIREMENTS = requirements(read_documents(), by_entry(find_marks()))
 FUNCTIONS = tuple(functions())
-MADE = tables(REQUIREMENTS)
+
+
+@cache
+def demanded() -> tuple[Requirement, ...]:
+    """All requirements: to read the marks of all tests for them takes long."""
+    return requirements(read_documents(), by_entry(find_marks()))
 
 
 def first_cells(name: str) -> list[str]:
     """The first cell of each row of a table, without its head."""
-    return [line.split(" | ")[0].removeprefix("| ") for line in MADE[name].splitlines()[2:]]
+    return [
+        line.split(" | ")[0].removeprefix("| ")
+        for line in tables(demanded())[name].splitlines()[2:]
+    ]
 
 
 def test_numbers_are_unique() -> None:
-    numbers = [requirement.number for requirement in REQUIREMENTS]
+    numbers = [requirement.number for requirement in demanded()]
     assert len(set(numbers)) == len(numbers)
 
 
 def test_every_rule_has_a_requirement_with_tests() -> None:
-    of_rules = {one.rule: one for one in REQUIREMENTS if one.rule}
+    of_rules = {one.rule: one for one in demanded() if one.rule}
     assert of_rules.keys() == RULES.keys()
     assert [rule for rule, one in of_rules.items() if not (one.tests and one.entries)] == []
 
 
 def test_tables_have_a_row_of_each_requirement() -> None:
     rows = first_cells("functions") + first_cells("rules")
-    assert rows == [requirement.number for requirement in REQUIREMENTS]
+    assert rows == [requirement.number for requirement in demanded()]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.number)

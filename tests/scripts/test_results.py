@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -41,7 +42,12 @@ SAID = {
 }
 HERE = "tests.scripts.test_results"
 FILE = "tests/scripts/test_results.py"
-REQUIREMENTS = requirements(read_documents(), by_entry(find_marks()))
+
+
+@cache
+def demanded() -> tuple[Requirement, ...]:
+    """All requirements: to read the marks of all tests for them takes long."""
+    return requirements(read_documents(), by_entry(find_marks()))
 
 
 def junit(folder: Path, *cases: str, **said: str | None) -> Path:
@@ -306,13 +312,15 @@ def test_parts_are_those_that_tests_choose_from():
     assert PARTS == chosen_cases.PARTS
 
 
-ALL = sorted({test for requirement in REQUIREMENTS for test in requirement.tests})
+def verifying_tests() -> list[str]:
+    """The tests of all requirements."""
+    return sorted({test for requirement in demanded() for test in requirement.tests})
 
 
 def every_test(*but: str, inside: str = "") -> list[str]:
     """A case of every test of every requirement: of some, it has not passed."""
     elements = []
-    for test in ALL:
+    for test in verifying_tests():
         file, _, name = test.partition("::")
         of = file.removesuffix(".py").replace("/", ".")
         elements.append(element(name or "test_it", inside if test in but else "", of))
@@ -329,28 +337,30 @@ def test_run_of_all_tests_has_a_page_with_a_row_of_each_requirement_and_set(tmp_
     status, written = write(tmp_path, monkeypatch, junit(tmp_path, *every_test()))
     page = written.read_text("utf-8")
     assert status == 0
-    assert f"**Passed.** {len(REQUIREMENTS)} of {len(REQUIREMENTS)} requirements" in page
-    for requirement in REQUIREMENTS:
+    assert f"**Passed.** {len(demanded())} of {len(demanded())} requirements" in page
+    for requirement in demanded():
         assert f"\n| {requirement.number} |" in page
     assert page.count("\n| `.venv/bin/pytest tests/") == len(read_procedures()) - 1
 
 
 @pytest.mark.parametrize(
-    ("cases", "line"),
+    ("how", "cases"),
     [
-        (every_test(ALL[0], inside="<failure/>"), f"failed: {ALL[0]}"),
-        (every_test(ALL[0], inside="<skipped/>"), f"skipped: {ALL[0]}"),
-        (every_test()[1:], f"not run: {ALL[0]}"),
+        ("failed", lambda first: every_test(first, inside="<failure/>")),
+        ("skipped", lambda first: every_test(first, inside="<skipped/>")),
+        ("not run", lambda _: every_test()[1:]),
     ],
+    ids=["failed", "skipped", "not run"],
 )
-def test_requirement_that_is_not_verified_gives_status_1(
-    tmp_path, monkeypatch, capsys, cases, line
-):
-    status, written = write(tmp_path, monkeypatch, junit(tmp_path, *cases))
+def test_requirement_that_is_not_verified_gives_status_1(tmp_path, monkeypatch, capsys, how, cases):
+    first, *_ = verifying_tests()
+    status, written = write(tmp_path, monkeypatch, junit(tmp_path, *cases(first)))
     assert status == 1
-    numbers = [r.number for r in REQUIREMENTS if ALL[0] in r.tests]
-    assert capsys.readouterr().out.splitlines() == [f"{number}: {line}" for number in numbers]
-    assert written.read_text("utf-8").count(f"`{ALL[0]}` | ") >= len(numbers)
+    numbers = [r.number for r in demanded() if first in r.tests]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{number}: {how}: {first}" for number in numbers
+    ]
+    assert written.read_text("utf-8").count(f"`{first}` | ") >= len(numbers)
 
 
 def test_file_that_cannot_be_used_gives_a_sentence_and_status_2(tmp_path, monkeypatch, capsys):

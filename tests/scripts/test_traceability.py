@@ -2,6 +2,8 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import pytest
 import traceability
@@ -34,29 +36,34 @@ from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.source import TEXTS, UNFOLLOWED, Standing, Text, draft_of
 
 DOCUMENTS = read_documents()
-MARKS = by_entry(find_marks())
 OWN = own_rules(DOCUMENTS)
 ENTRIES = {entry.id: entry for entry in all_entries(DOCUMENTS)}
 GENERAL = "SONNX, general restrictions"
+
+
+@cache
+def found_marks() -> Mapping[str, Sequence[Mark]]:
+    """The marks of all tests: to read these takes long, and no case is made of them."""
+    return by_entry(find_marks())
 
 
 @pytest.mark.parametrize(
     "entry", [e for e in ENTRIES.values() if not e.not_applicable], ids=lambda e: e.id
 )
 def test_entry_that_applies_has_a_test(entry):
-    assert MARKS.get(entry.id)
+    assert found_marks().get(entry.id)
 
 
 @pytest.mark.parametrize(
     "entry", [e for e in ENTRIES.values() if e.not_applicable], ids=lambda e: e.id
 )
 def test_entry_that_does_not_apply_has_none(entry):
-    assert not MARKS.get(entry.id)
+    assert not found_marks().get(entry.id)
 
 
 @pytest.mark.parametrize("rule", OWN, ids=lambda rule: rule.id)
 def test_rule_of_this_project_has_a_test(rule):
-    assert marks_of(rule, MARKS)
+    assert marks_of(rule, found_marks())
 
 
 SHOWN = recorded()
@@ -71,18 +78,18 @@ def test_entry_names_what_can_be_done_otherwise_or_is_shown_by_review(entry):
 
 def test_a_test_of_each_entry_and_rule_fails_if_it_is_done_otherwise():
     """What this misses, `python3 scripts/campaigns.py entries` tries."""
-    assert SHOWN.missing(DOCUMENTS, MARKS) == []
+    assert SHOWN.missing(DOCUMENTS, found_marks()) == []
 
 
 def test_no_entry_is_shown_by_review_of_which_a_test_fails():
     without = [dataclasses.replace(e, review="") for e in ENTRIES.values()]
-    missing = SHOWN.missing([Document("all", tuple(without))], MARKS)
+    missing = SHOWN.missing([Document("all", tuple(without))], found_marks())
     assert {e.id for e in ENTRIES.values() if e.review} <= {name for name, _ in missing}
 
 
 def test_marks_name_entries_or_rules_of_this_project():
-    named = {name for name in MARKS if any(marks_of(rule, {name: [name]}) for rule in OWN)}
-    assert named | ENTRIES.keys() >= MARKS.keys()
+    named = {name for name in found_marks() if any(marks_of(rule, {name: [name]}) for rule in OWN)}
+    assert named | ENTRIES.keys() >= found_marks().keys()
     assert not named & ENTRIES.keys()
 
 
@@ -93,7 +100,9 @@ def test_every_rule_has_an_entry_or_is_of_this_project():
 
 def test_page_has_each_entry_and_each_rule_of_this_project_once():
     headings = [
-        line for line in text(DOCUMENTS, MARKS, recorded()).splitlines() if line.startswith("#")
+        line
+        for line in text(DOCUMENTS, found_marks(), recorded()).splitlines()
+        if line.startswith("#")
     ]
     names = [*ENTRIES, *(rule.id for rule in OWN)]
     assert [h.removeprefix("### ") for h in headings if h.startswith("### ")] == names
