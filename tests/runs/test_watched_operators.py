@@ -1,9 +1,6 @@
 """What a command adds to a model to watch it: tried with all operators, in all their versions."""
 
-import contextlib
 import functools
-import io
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -13,12 +10,12 @@ import numpy as np
 import onnx
 import onnx.defs
 import pytest
-from onnx.backend.test.case.node import collect_testcases
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.runs.derived_models import exposed, seed_random_operators
 from sonnx_ort.runs.isolated_run import Failed, IsolatedRuns, Level, Settings
 from sonnx_ort.runs.observing import ObservedGraph
+from support.soundness.node_cases import node_cases
 
 OLDEST = 7
 """The first version of the standard operators of which ONNX Runtime has kernels."""
@@ -33,11 +30,8 @@ PARTS = 48
 def models() -> Sequence[tuple[str, onnx.ModelProto, dict[str, Any]]]:
     """ONNX's own models of one operator or of few, with inputs that are tensors."""
     found = []
-    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    for case in sorted(cases, key=lambda each: str(each.name)):
-        values = case.data_sets[0][0] if case.data_sets else [None]
+    for case in sorted(node_cases(), key=lambda each: str(each.name)):
+        values = case.data_sets[0][0]
         if not any(isinstance(value, list | dict | None) for value in values):
             names = (value.name for value in case.model.graph.input)
             feeds = {name: np.asarray(value) for name, value in zip(names, values, strict=False)}
