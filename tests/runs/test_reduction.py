@@ -125,14 +125,22 @@ def check(tmp_path: Path) -> str:
     return f"'{sys.executable}' '{program}'"
 
 
-@pytest.mark.parametrize("place", ["", " {}"])
-def test_command_gets_valid_models(check: str, place: str) -> None:
-    text = """(float[3] x, bool c) => (float[3] z) {
+def with_branches() -> onnx.ModelProto:
+    return parse("""(float[3] x, bool c) => (float[3] z) {
         f = Abs(x) z = If(c) <then_branch = t () => (float[k] u) { v = Sqrt(f) u = Neg(v) },
-                              else_branch = s () => (float[k] w) { w = Neg(f) }> }"""
-    reduced = sonnx_ort.reduce(parse(text), {"c": np.array(True)}, check=check + place)
+                              else_branch = s () => (float[k] w) { w = Neg(f) }> }""")
+
+
+def test_command_gets_valid_models(check: str) -> None:
+    reduced = sonnx_ort.reduce(with_branches(), {"c": np.array(True)}, check=check)
     assert [node.op_type for node in reduced.model.graph.node] == ["Sqrt"]
     assert reduced.shows == ("exit status 0",)
+
+
+def test_command_names_the_place_of_the_model() -> None:
+    given = {"c": np.array(True)}
+    reduced = sonnx_ort.reduce(with_branches(), given, check="grep Sqrt {} /dev/null")
+    assert [node.op_type for node in reduced.model.graph.node] == ["Sqrt"]
 
 
 def test_values_at_a_cut_become_inputs_with_what_the_run_gave_them() -> None:
@@ -145,9 +153,9 @@ def test_values_at_a_cut_become_inputs_with_what_the_run_gave_them() -> None:
     assert reduced.inputs["c"].tolist() == [2, 0]
 
 
-def test_axes_become_shorter(check: str) -> None:
+def test_axes_become_shorter() -> None:
     text = "(float[64, 8] x, float[8, 4] w) => (float[64, 4] z) { y = MatMul(x, w) z = Sqrt(y) }"
-    reduced = sonnx_ort.reduce(parse(text), check=check)
+    reduced = sonnx_ort.reduce(parse(text), check="grep -q Sqrt")
     (declared,) = reduced.model.graph.output
     assert [dim.dim_value for dim in declared.type.tensor_type.shape.dim] == [1, 1]
 
