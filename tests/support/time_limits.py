@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import FrameType
 
 import pytest
@@ -24,8 +25,9 @@ class TimeLimitExceeded(BaseException):
     """The test took too long. Neither hypothesis nor `except Exception` tries it again."""
 
 
+@cache
 def limit_of(item: pytest.Item) -> float:
-    """How many seconds a test may take."""
+    """How many seconds a test may take, which what prepares it and what follows it ask too."""
     mark = item.get_closest_marker("time_limit")
     if mark is not None:
         return float(mark.args[0])
