@@ -9,8 +9,9 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, SizeContract, ValueContract
+from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
 from sonnx_ort.checker import FORMAT, Rejected, check
+from sonnx_ort.checker.contracts import Limited
 from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT
 from sonnx_ort.profile.contract import contract_document
 from support.graphs import parse
@@ -96,3 +97,28 @@ def test_certify_gives_the_certificate_that_contract(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     made = sonnx_ort.certify(tmp_path / "m.onnx", operators="profile")
     assert made.content["contract"] == contract_document(OWN)
+
+
+TWICE = "the contract names something twice"
+SAME = (ValueContract("x", (0, 1)), ValueContract("v", (0, 1)), ValueContract("z", (0, 1)))
+FOREIGN: Mapping[str, tuple[Contract, str]] = {
+    "a state": (Contract(SAME, states=(StateContract("x", "z"),)), ""),
+    "a state that is no input": (Contract(SAME, states=(StateContract("v", "z"),)),
+        "'v' is no state that 'z' carries on"),
+    "a state twice": (Contract(SAME, states=(StateContract("x", "z"),) * 2), TWICE),
+    "a shape twice": (Contract(shapes=(ShapeContract("x", (1, 4)),) * 2), TWICE),
+    "a size twice": (Contract(sizes=(SizeContract("n", 1, 8),) * 2), TWICE),
+    "a multiple of nothing": (Contract(sizes=(SizeContract("n", 0, 8, 0),)), "'n' has no size"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_contract_that_no_file_can_have_is_rejected(name: str) -> None:
+    contract, reason = FOREIGN[name]
+    proto = parse("(float[n, 4] x) => (float[p, 4] z) { v = Abs(x) z = Neg(v) }")
+    found = ""
+    try:
+        Limited(proto, contract)
+    except Rejected as error:
+        found = str(error)
+    assert found == reason
