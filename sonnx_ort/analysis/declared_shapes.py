@@ -118,14 +118,14 @@ def _of_node(obligation: Obligation, examined: ExaminedNode, behind: Behind) -> 
         # It stands in the rewritten model alone.
         return obligation
     ruled = examined.ruled
-    results = [v for v in ruled.node.outputs if subject is Subject.EQUAL_SHAPES and v in behind]
     pairs = zip(obligation.operands, ruled.inputs, strict=True)
     known = [_undeclared(each) if value in behind else each for each, value in pairs]
     judgement, _ = obligation.rule.judge(ruled.operand_names, known)
-    if judgement.status is Status.PROVED and not results:
-        return obligation
-    read = next(value for value in (*ruled.inputs, *results) if value in behind)
-    return _resting(obligation, behind[read])
+    # A rule about equal shapes is about the results, too.
+    told = [] if judgement.status is Status.PROVED else list(ruled.inputs)
+    told += ruled.node.outputs if subject is Subject.EQUAL_SHAPES else []
+    declared = next((behind[value] for value in told if value in behind), None)
+    return obligation if declared is None else _resting(obligation, declared)
 
 
 def value_without_declarations(checked: CheckedValue, behind: Behind) -> CheckedValue:
