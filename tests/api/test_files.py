@@ -112,8 +112,9 @@ def test_record_is_of_all_operators(source: Path, target: Path) -> None:
 
 
 def test_record_beside_a_certificate_proves_what_that_proves(source: Path, target: Path) -> None:
-    """The second node is proved by the guard of the first one, which no certificate follows."""
-    graph = "(int32[n] x, int32[m] y) => (int32[k] z) { t = Sub(x, y) z = Div(t, y) }"
+    """The sizes of an Expand are proved by a folded constant, which no certificate follows."""
+    graph = """(int32[1] x) => (int32[k] z) <int64[1, 2] c = {1, 2}, int32[2] w = {1, 2}> {
+        s = ReduceMax<axes = [1], keepdims = 0>(c) e = Expand(x, s) z = Div(e, w) }"""
     onnx.save(parse(graph), source)
     record, statuses = target.with_name("record.json"), []
     for certificate in (None, target.with_name("c.json")):

@@ -250,7 +250,7 @@ def test_written_certificate_is_checked_as_a_whole(
 
 
 def test_single_operand_of_no_certified_shape_is_compared_with_none(tmp_path: Path) -> None:
-    graph = "(int64[n] x) => (int64[] z) { u = Unique(x) z = Max(u) }"
+    graph = "(int64[n] x) => (int64[k] z) { u = Unique(x) z = Max(u) }"
     onnx.save(parse(graph), tmp_path / "m.onnx")
     made = sonnx_ort.rewrite_file(
         tmp_path / "m.onnx",

@@ -8,7 +8,15 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes
 from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.profile.rule import Judgement, Requirement, Rule, Status, Violation
+from sonnx_ort.profile.rule import (
+    Judgement,
+    Requirement,
+    Rule,
+    Status,
+    Violation,
+    at_run_time,
+    proved,
+)
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged, violated
 
@@ -240,3 +248,21 @@ def test_hint_says_that_nothing_can_make_the_shapes_equal():
     assert RULES["Broadcast.E1"].hint(operands((2, "n"), (3, 1))) == (
         "the shapes (2, n) and (3, 1) have no common shape; correct the model"
     )
+
+
+ALIKE = "all are computed element by element of one value, whose rank is unknown"
+
+OF_UNKNOWN_RANK = {
+    "of one value": (["A", "A"], proved(ALIKE)),
+    "of three, of one value": (["A", "A", "A"], proved(ALIKE)),
+    "of two values": (["A", "B"], at_run_time("the rank of X0 and X1 is unknown")),
+    "of nothing that is known": ([None, None], at_run_time("the rank of X0 and X1 is unknown")),
+    "of one that is known": (["A", None], at_run_time("the rank of X0 and X1 is unknown")),
+}
+
+
+@pytest.mark.parametrize("name", OF_UNKNOWN_RANK)
+def test_operands_of_unknown_rank_are_alike_if_they_are_of_one_value(name: str) -> None:
+    texts, expected = OF_UNKNOWN_RANK[name]
+    operands = [Operand(f"X{k}", "v", "node", "float", alike=t) for k, t in enumerate(texts)]
+    assert SameShape().judge(operands) == expected
