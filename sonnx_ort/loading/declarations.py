@@ -66,7 +66,7 @@ def _note(
     scope = {**outer, **{str(value.name): value for value in _defined(graph)}}
     entries = [*declared.value_info]
     if isinstance(declared, onnx.GraphProto):
-        _restore_inputs(declared, graph)
+        _restore_inputs(declared, graph, is_body=bool(outer))
         entries += declared.output
     for entry in entries:
         # What is declared of a value that is not in sight is taken for any of its name.
@@ -77,13 +77,17 @@ def _note(
         _note(body, inner, scope, named)
 
 
-def _restore_inputs(declared: onnx.GraphProto, graph: ir.Graph) -> None:
-    """Give inputs that are outputs, too, the types and shapes that are declared of the inputs."""
+def _restore_inputs(declared: onnx.GraphProto, graph: ir.Graph, *, is_body: bool) -> None:
+    """Give inputs that are outputs, too, the types and shapes that are declared of the inputs.
+
+    A Scan needs the declared shape of what its body returns, where the input has none.
+    """
     returned = {entry.name for entry in declared.output}
     for entry, value in zip(declared.input, graph.inputs, strict=True):
         if entry.name in returned:
             own = deserialize_type(entry.type)
-            value.type, value.shape = own.type, own.shape
+            if own.shape is not None or not is_body:
+                value.type, value.shape = own.type, own.shape
 
 
 def _note_entry(entry: onnx.ValueInfoProto, value: ir.Value) -> None:

@@ -104,6 +104,22 @@ def test_state_that_a_body_returns_as_it_is_keeps_its_own_shape() -> None:
     assert [str(shape) for shape in declared_elsewhere(body.inputs[2])] == ["[5]"]
 
 
+def test_state_of_no_declared_shape_has_that_which_the_body_returns() -> None:
+    made = parse(
+        "(int64 n, bool c, float[2] x) => (float[] z) { z = Loop <body = b"
+        " (int64 i, bool d, float[] s) => (bool d, float[5] s) { e = Neg(s) }>(n, c, x) }"
+    )
+    body = every_graph(load_canonical(made).graph_model.graph)[1]
+    assert str(body.inputs[2].shape) == "[5]"
+
+
+def test_input_of_no_declared_shape_has_none_of_an_output() -> None:
+    made = parse("(float[] x) => (float[] z, float[3] x) { z = Neg(x) }")
+    (x,) = load_canonical(made).graph_model.graph.inputs
+    assert x.shape is None
+    assert [str(shape) for shape in declared_elsewhere(x)] == ["[3]"]
+
+
 def test_body_within_a_function_is_looked_through() -> None:
     made = parse(
         "(bool c, float[n] x) => (float[] z) { z = local.f(c, x) }"
