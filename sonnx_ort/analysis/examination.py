@@ -111,11 +111,11 @@ class Examination:
 
     @property
     def proved(self) -> frozenset[ir.Node]:
-        """The nodes that have rules, all of which are proved."""
+        """The nodes that have rules, all of which are proved once the model is rewritten."""
         return frozenset(
             examined.ruled.node
             for examined in self.nodes
-            if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
+            if examined.obligations and all(o.settled for o in examined.obligations)
         )
 
 
