@@ -47,10 +47,10 @@ class SameShape:
         for judgement in judgements:
             if judgement.status is Status.VIOLATED:
                 return judgement
-        if len(operands) > 1 and len({o.alike for o in operands}) == 1 and operands[0].alike:
-            return proved(ALIKE)
         unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown and len(operands) > 1:
+            if operands[0].alike and len({operand.alike for operand in operands}) == 1:
+                return proved(ALIKE)
             return at_run_time(f"the rank of {unknown} is unknown")
         if judgements:
             return judgements[0]
