@@ -62,7 +62,7 @@ class CheckedValue:
     @property
     def left_to_the_run(self) -> bool:
         """Whether each run has to check it; a waived constant is not checked."""
-        return self.obligation.status is Status.RUNTIME and not self.obligation.settled
+        return self.obligation.left_to_the_run
 
     @property
     def rule(self) -> Rule:

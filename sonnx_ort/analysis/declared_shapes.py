@@ -64,11 +64,11 @@ def _is_proved(stated: Shape, facts: Facts, value: ir.Value) -> bool:
     return all(own == size for own, size in pairs if isinstance(own, int))
 
 
-def values_behind(model: ir.Model, facts: Facts) -> Behind:
+def values_behind(graph: ir.Graph, unproved: Mapping[ir.Value, Shape]) -> Behind:
     """The values that depend on a value whose declared shape is not proved."""
-    behind = {value: (value, stated) for value, stated in unproved_shapes(model, facts).items()}
+    behind = {value: (value, stated) for value, stated in unproved.items()}
     if behind:
-        _follow(model.graph, behind)
+        _follow(graph, behind)
     return behind
 
 
@@ -138,8 +138,9 @@ def value_without_declarations(checked: CheckedValue, behind: Behind) -> Checked
 
 def _undeclared(operand: Operand) -> Operand:
     """What is known of an operand whatever its shape is."""
-    known = replace(operand, shape=None, constant=None, sizes=None, alike=None)
-    return replace(known, bounds=None, range=None)
+    return replace(
+        operand, shape=None, constant=None, sizes=None, bounds=None, range=None, alike=None
+    )
 
 
 def _resting(obligation: Obligation, declared: Declared) -> Obligation:

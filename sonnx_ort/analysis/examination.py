@@ -10,6 +10,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.checked_values import CheckedValue, checked_values
 from sonnx_ort.analysis.declared_shapes import (
     Behind,
+    unproved_shapes,
     value_without_declarations,
     values_behind,
     without_declarations,
@@ -172,7 +173,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_known_version(ruled)
         _require_operands(ruled)
         require_allowed_types(ruled, facts)
-    terms = _Terms(demands, tuple(waivers), runtime, values_behind(model, facts))
+    unproved = unproved_shapes(model, facts)
+    terms = _Terms(demands, tuple(waivers), runtime, values_behind(model.graph, unproved))
     kept = {} if known is None else {node.ruled.node: node for node in known.nodes}
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
@@ -183,7 +185,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     )
     obligations = (
         *general,
-        *(graph_obligations(model, facts, identity) if graph else ()),
+        *(graph_obligations(model, facts, identity, unproved) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in limited),
     )

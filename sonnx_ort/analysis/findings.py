@@ -1,12 +1,11 @@
 """What breaks the rules on graphs, and what a file declares of values."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.declared_shapes import unproved_shapes
 from sonnx_ort.analysis.obligation import Finding, Identity, Obligation
 from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
 from sonnx_ort.analysis.schema_parameters import (
@@ -50,7 +49,7 @@ from sonnx_ort.profile.graph import (
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.terms.operand import contradict, format_shape
+from sonnx_ort.terms.operand import Shape, contradict, format_shape
 
 _RANDOM = frozenset(
     {
@@ -115,13 +114,16 @@ def _declarations(
     )
 
 
-def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tuple[Obligation, ...]:
+def graph_obligations(
+    model: ir.Model, facts: Facts, identity: Identity, unproved: Mapping[ir.Value, Shape]
+) -> tuple[Obligation, ...]:
     """Decide all rules on graphs for a canonical model.
 
     Args:
         model: The model.
         facts: What is known of its values.
         identity: What the file says of itself.
+        unproved: The declared shapes that say more than is certain.
 
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
@@ -133,7 +135,7 @@ def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tupl
         *_of_file(identity),
         *_declarations(model, nodes, values, facts),
     ]
-    undecided = {FALSE_CLAIM: _unproved_declarations(model, facts)}
+    undecided = {FALSE_CLAIM: _unproved_declarations(unproved, facts)}
     decided = (_decided(rule, found, undecided.get(rule, "")) for rule in GRAPH_RULES)
     return tuple(chain.from_iterable(decided))
 
@@ -349,12 +351,11 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
             yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
 
 
-def _unproved_declarations(model: ir.Model, facts: Facts) -> str:
+def _unproved_declarations(unproved: Mapping[ir.Value, Shape], facts: Facts) -> str:
     """Which declared shapes say more than is certain, as a clause; empty if none does.
 
     A session takes them for true: it computes a Shape of them, and drops an Expand to them.
     """
-    unproved = unproved_shapes(model, facts)
     if not unproved:
         return ""
     value, stated = next(iter(unproved.items()))

@@ -102,6 +102,11 @@ class Obligation:
         return self.status is Status.PROVED or self.checked_before or self.rests_on_declaration
 
     @property
+    def left_to_the_run(self) -> bool:
+        """Whether each run of the rewritten model has to check it at this node."""
+        return self.status is Status.RUNTIME and not self.settled
+
+    @property
     def in_command(self) -> "Obligation":
         """The same, with the options of the command in what advises."""
         if not (isinstance(self.hint, Advice) or self.advice):

@@ -102,7 +102,7 @@ class PassedGuards:
             self._note_image(ruled.node, own)
 
     def _with_proof(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
-        if obligation.status is not Status.RUNTIME or obligation.settled:
+        if not obligation.left_to_the_run:
             return obligation
         evidence = None
         subject = obligation.rule.requirement.subject
@@ -215,8 +215,7 @@ def _decided_by(
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run checks, and the values that decide it; None if other values matter too."""
     requirement, ruled = obligation.rule.requirement, examined.ruled
-    left = obligation.status is Status.RUNTIME and not obligation.settled
-    if not left or not isinstance(requirement, OnElements):
+    if not obligation.left_to_the_run or not isinstance(requirement, OnElements):
         return None
     if not requirement.checked or not isinstance(requirement.numbers, NumberSet):
         return None

@@ -117,7 +117,7 @@ _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
     "origin": _origin,
     "sparse": lambda operand: not operand.model.is_dense(operand.value),
     "element_type": lambda operand: operand.known("type"),
-    "shape": lambda operand: dimensions(operand.model.undisputed_shape(operand.value)),
+    "shape": lambda operand: dimensions(operand.known("shape")),
     "sizes": lambda operand: dimensions(operand.known("elements")),
     "constant": _constant,
     "bounds": _bounds,

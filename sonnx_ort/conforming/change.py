@@ -176,10 +176,12 @@ class Change:
 
     def concerned(self, examined: ExaminedNode, chosen: frozenset[str]) -> list[Obligation]:
         """The obligations of a node that the change is to fix, of the chosen rules."""
-        statuses = {Status.VIOLATED, Status.RUNTIME} if self.undecided else {Status.VIOLATED}
-        rules = self.rules & chosen
-        left = (o for o in examined.obligations if o.status in statuses and not o.settled)
-        return [o for o in left if o.rule.id in rules]
+        return [
+            o
+            for o in examined.obligations
+            if o.rule.id in self.rules & chosen
+            if o.status is Status.VIOLATED or (self.undecided and o.left_to_the_run)
+        ]
 
     def require_verified(self, edit: "NodeEdit") -> None:
         """Refuse a node for which the change was not verified.

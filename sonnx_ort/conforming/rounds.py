@@ -51,7 +51,6 @@ from sonnx_ort.facts.operators import REDUCTIONS
 from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
 from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
 
 _FILES = (constants, quantized, slices, convolutions, recurrent, exponents, products, broadcasts)
@@ -241,8 +240,7 @@ class Round:
             return True
         obligations = (o for node in self.examination.nodes for o in node.obligations)
         return change.undecided and any(
-            o.status is Status.RUNTIME and not o.settled and o.rule.id in chosen
-            for o in obligations
+            o.left_to_the_run and o.rule.id in chosen for o in obligations
         )
 
     def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.declarations import declared_elsewhere, forget_elsewhere
-from sonnx_ort.loading.traversal import every_graph
+from sonnx_ort.loading.traversal import defined_values, every_graph
 from support.graphs import parse
 
 BODY = (
@@ -39,20 +39,8 @@ class Case(NamedTuple):
         graph = made.graph.node[1].attribute[0].g if inner else made.graph
         getattr(graph, kind).append(declared)
         graph = load_canonical(made).graph_model.graph
-        (value,) = (each for each in defined(graph) if each.name == self.name)
+        (value,) = (each for each in defined_values(graph) if each.name == self.name)
         return value
-
-
-def defined(graph: ir.Graph) -> list[ir.Value]:
-    return [
-        value
-        for inner in every_graph(graph)
-        for value in (
-            *inner.inputs,
-            *inner.initializers.values(),
-            *(output for node in inner for output in node.outputs),
-        )
-    ]
 
 
 CASES = {
