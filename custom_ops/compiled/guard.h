@@ -6,7 +6,9 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,14 +32,52 @@ struct Integers {
 
 /// A look at all elements of a value, by several threads.
 struct Look {
-  const Test& test;
+  Scan scan;
+  const Ends& ends;
   const char* data;
   size_t size, count;
   std::atomic<bool> outside{false};
 
   void part(size_t number) {
     const size_t begin = number * kPart, end = std::min(count, begin + kPart);
-    if (!outside && !test.scan(data + begin * size, end - begin, test.ends)) outside = true;
+    if (!outside && !scan(data + begin * size, end - begin, ends)) outside = true;
+  }
+};
+
+/// A look at the powers of all bases, by several threads.
+struct LookAtPowers {
+  const Powers& allowed;
+  const Scans& scans;
+  const char *bases, *exponents;
+  size_t count;
+  std::atomic<bool> outside{false};
+
+  bool within(size_t index) const {
+    const double exponent = scans.as_double(exponents + index * scans.size);
+    return allows(scans.as_double(bases + index * scans.size), exponent);
+  }
+
+  void part(size_t number) {
+    const size_t begin = number * kPart, end = std::min(count, begin + kPart);
+    if (outside || largest_within(begin, end - begin)) return;
+    for (size_t index = begin; index < end && !outside; ++index) {
+      if (!within(index)) outside = true;
+    }
+  }
+
+ private:
+  bool allows(double base, double exponent) const {
+    const double power = std::pow(base, exponent);
+    return power > allowed.below && power < allowed.above && exponent < allowed.exponents;
+  }
+
+  /// Whether the largest base by the largest exponent shows that all powers of a part are allowed.
+  bool largest_within(size_t begin, size_t taken) const {
+    const Interval base = scans.interval(bases + begin * scans.size, taken);
+    const Interval exponent = scans.interval(exponents + begin * scans.size, taken);
+    const double largest = std::max(std::max(-base.least, base.most), 1.0);
+    if (exponent.least < 0 || !allows(largest, exponent.most)) return false;
+    return base.least >= 0 || -std::pow(largest, exponent.most) > allowed.below;
   }
 };
 
@@ -109,9 +149,12 @@ struct GuardKernel {
 
   OrtStatus* tested(OrtKernelContext* context, const Test& test, const Given* given) const {
     switch (test.kind) {
-      case Kind::kWithin: case Kind::kWhole: return looked(context, test, given);
+      case Kind::kWithin: case Kind::kWhole: return looked(context, test, test.scan, test.ends, given);
       case Kind::kCrossed: return crossed(test, given);
       case Kind::kLines: return lines(test, given);
+      case Kind::kDifference: return differing(context, test, given);
+      case Kind::kPower: return powers(context, test, given);
+      case Kind::kOnce: return named_once(test, given);
       case Kind::kSlice: return sliced(test, given);
       case Kind::kInferable: return inferable(test, given);
       default: return shaped(test, given) ? nullptr : broken(test, "", given);
@@ -140,7 +183,8 @@ struct GuardKernel {
     return true;
   }
 
-  OrtStatus* looked(OrtKernelContext* context, const Test& test, const Given* given) const {
+  OrtStatus* looked(OrtKernelContext* context, const Test& test, Scan scan, const Ends& ends,
+                    const Given* given) const {
     const Given& of = given[test.operand];
     if (of.type != test.type) return of_other_type();
     const size_t count = of.shape.count();
@@ -148,23 +192,28 @@ struct GuardKernel {
     const char* data = nullptr;
     SONNX_TRY(elements(of, data));
     const size_t size = scans_of(test.type)->size;
-    Look look{test, data, size, count};
+    Look look{scan, ends, data, size, count};
     SONNX_TRY(do_parts(context, count, look));
-    return look.outside ? first_outside(test, given, data, test.scan) : nullptr;
+    return look.outside ? first_outside(test, given, data, scan, ends) : nullptr;
   }
 
   /// The violation by the first element that is not allowed.
-  OrtStatus* first_outside(const Test& test, const Given* given, const char* data, Scan scan) const {
+  OrtStatus* first_outside(const Test& test, const Given* given, const char* data, Scan scan,
+                           const Ends& ends) const {
     const Given& of = given[test.operand];
     const size_t count = of.shape.count(), size = scans_of(of.type)->size;
     size_t index = 0;
     for (size_t taken; index < count; index += taken) {
       taken = std::min(kPart, count - index);
-      if (!scan(data + index * size, taken, test.ends)) break;
+      if (!scan(data + index * size, taken, ends)) break;
     }
-    while (index < count && scan(data + index * size, 1, test.ends)) ++index;
-    if (index == count) return status(place + ": its operands changed while it ran");
+    while (index < count && scan(data + index * size, 1, ends)) ++index;
+    if (index == count) return changed_meanwhile();
     return broken(test, element(test.operand, given, data, index), given);
+  }
+
+  OrtStatus* changed_meanwhile() const {
+    return status(place + ": its operands changed while it ran");
   }
 
   std::string element(size_t operand, const Given* given, const char* data, size_t index) const {
@@ -187,7 +236,65 @@ struct GuardKernel {
     if (count == 0 || !scans_of(test.type)->above(lowest, highest)) return nullptr;
     SONNX_TRY(elements(given[0], data));
     if (test.scan(data, count, test.ends)) return nullptr;
-    return first_outside(test, given, data, test.scan);
+    return first_outside(test, given, data, test.scan, test.ends);
+  }
+
+  /// Numbers of int32 from which not all numbers of another operand can be subtracted.
+  OrtStatus* differing(OrtKernelContext* context, const Test& test, const Given* given) const {
+    using Limits = std::numeric_limits<int32_t>;
+    const Given& other = given[test.other];
+    if (other.type != ElementType::kInt32) return of_other_type();
+    const size_t count = other.shape.count();
+    if (count == 0) return nullptr;
+    const char* data = nullptr;
+    SONNX_TRY(elements(other, data));
+    const auto* const subtracted = reinterpret_cast<const int32_t*>(data);
+    const auto [smallest, largest] = std::minmax_element(subtracted, subtracted + count);
+    const int32_t lowest = Limits::min() + std::max(*largest, 0);
+    const int32_t highest = Limits::max() + std::min(*smallest, 0);
+    const Ends ends{static_cast<uint32_t>(lowest), static_cast<uint32_t>(highest)};
+    return looked(context, test, test.scan, ends, given);
+  }
+
+  /// Powers of integers beyond their type, or that double may not have.
+  OrtStatus* powers(OrtKernelContext* context, const Test& test, const Given* given) const {
+    if (given[0].type != test.type || given[1].type != test.type) return of_other_type();
+    if (!(given[0].shape == given[1].shape)) {
+      return status(place + ": a guard of powers got operands of two shapes");
+    }
+    const size_t count = given[0].shape.count();
+    if (count == 0) return nullptr;
+    const char *bases = nullptr, *exponents = nullptr;
+    SONNX_TRY(elements(given[0], bases));
+    SONNX_TRY(elements(given[1], exponents));
+    LookAtPowers look{test.powers, *scans_of(test.type), bases, exponents, count};
+    SONNX_TRY(do_parts(context, count, look));
+    if (!look.outside) return nullptr;
+    size_t index = 0;
+    while (index < count && look.within(index)) ++index;
+    if (index == count) return changed_meanwhile();
+    const std::string power = element(0, given, bases, index);
+    return broken(test, power + ", " + element(1, given, exponents, index), given);
+  }
+
+  /// An axis of the first operand that is named twice, from the front or from the end.
+  OrtStatus* named_once(const Test& test, const Given* given) const {
+    std::vector<int64_t> axes = test.term;
+    if (axes.empty()) {
+      Integers named;
+      SONNX_TRY(integers(given[1], named));
+      for (size_t i = 0; i < named.count; ++i) axes.push_back(named[i]);
+    }
+    const auto rank = static_cast<int64_t>(given[0].shape.rank);
+    const auto front = [rank](int64_t axis) { return axis < 0 ? axis + rank : axis; };
+    for (size_t i = 0; i < axes.size(); ++i) {
+      for (size_t before = 0; before < i; ++before) {
+        if (front(axes[i]) != front(axes[before])) continue;
+        return broken(test, std::to_string(axes[before]) + " and " + std::to_string(axes[i]) +
+                                " name one axis", given);
+      }
+    }
+    return nullptr;
   }
 
   /// Lines along an axis that are negative infinity throughout.

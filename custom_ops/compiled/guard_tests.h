@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -32,6 +33,15 @@ struct Ends {
   uint64_t lowest, highest;
 };
 
+/// An element as a double.
+using ToDouble = double (*)(const void* element);
+
+/// The smallest and the largest of some elements, as doubles.
+struct Interval {
+  double least, most;
+};
+using ToInterval = Interval (*)(const void* elements, size_t count);
+
 /// Whether all of some elements are allowed.
 using Scan = bool (*)(const void* elements, size_t count, const Ends& ends);
 
@@ -44,6 +54,8 @@ struct Scans {
   size_t (*infinite_line)(const void* elements, size_t count, size_t length,
                           size_t distance);  // null for integers
   std::string (*text)(const void* element);
+  ToDouble as_double;
+  ToInterval interval;  // null for floats
 };
 
 template <class T>
@@ -52,21 +64,46 @@ bool is_above(const void* one, const void* other) {
 }
 
 template <class T>
+double as_double(const void* element) {
+  return static_cast<double>(widened(*static_cast<const T*>(element)));
+}
+
+template <class T>
+Interval interval_of(const void* elements, size_t count) {
+  const T* const of = static_cast<const T*>(elements);
+  T least = of[0], most = of[0];
+  for (size_t i = 1; i < count; ++i) {
+    least = std::min(least, of[i]);
+    most = std::max(most, of[i]);
+  }
+  return {as_double<T>(&least), as_double<T>(&most)};
+}
+
+template <class T>
 std::string told(const void* element) {
   if constexpr (std::is_integral_v<T>) {
     return std::to_string(*static_cast<const T*>(element));
   } else {
     std::array<char, 64> text{};
-    const auto number = static_cast<double>(widened(*static_cast<const T*>(element)));
+    const double number = as_double<T>(element);
     std::snprintf(text.data(), text.size(), "%.*g", sizeof(T) == 8 ? 17 : 9, number);
     return text.data();
   }
 }
 
+/// Which powers of integers are of their type, and exact if they are computed in double.
+struct Powers {
+  double below, above;  // next to the least and to the largest
+  double exponents;     // above the largest exponent
+};
+
 /// Null for a type whose elements no guard looks at.
 const Scans* scans_of(ElementType type);
 
-enum class Kind : int { kWithin, kWhole, kCrossed, kLines, kSlice, kInferable, kSame, kBut, kShapes };
+enum class Kind : int {
+  kWithin, kWhole, kCrossed, kLines, kDifference, kPower, kSlice, kOnce, kInferable, kSame, kBut,
+  kShapes,
+};
 
 /// One test of a node.
 struct Test {
@@ -77,7 +114,9 @@ struct Test {
   Ends ends{};
   Scan scan = nullptr;
   int64_t number = 0;            // an axis, a demand, or whether a 0 copies a size
-  std::vector<int64_t> term;     // words and numbers, each word in front of what it is about
+  size_t other = 0;              // an operand that is subtracted
+  Powers powers{};
+  std::vector<int64_t> term;     // words and numbers, each word in front of what it is about; or axes
 };
 
 /// The words of a test, which spaces separate.
@@ -128,11 +167,15 @@ inline void scanned_type(Words& words, Test& test) {
   if (scans_of(test.type) == nullptr) throw std::invalid_argument("a type is unknown");
 }
 
-/// Reads the operand, its type, both ends, and whether NaN and 0 are allowed.
-inline size_t of_elements(Words& words, Test& test) {
+inline size_t operand_in(Words& words) {
   const int64_t operand = words.number();
   if (operand < 0) throw std::invalid_argument("an operand is negative");
-  test.operand = static_cast<size_t>(operand);
+  return static_cast<size_t>(operand);
+}
+
+/// Reads the operand, its type, both ends, and whether NaN and 0 are allowed.
+inline size_t of_elements(Words& words, Test& test) {
+  test.operand = operand_in(words);
   scanned_type(words, test);
   test.ends.lowest = words.bits();
   test.ends.highest = words.bits();
@@ -141,6 +184,16 @@ inline size_t of_elements(Words& words, Test& test) {
   test.scan = test.kind == Kind::kWhole ? scans.whole : scans.within[nan][zero];
   if (test.scan == nullptr) throw std::invalid_argument("a type has no fractions");
   return test.operand + 1;
+}
+
+/// Reads the type of bases, and the limits of powers and of exponents.
+inline void of_powers(Words& words, Test& test) {
+  scanned_type(words, test);
+  if (scans_of(test.type)->interval == nullptr) throw std::invalid_argument("a type is unknown");
+  for (double* limit : {&test.powers.below, &test.powers.above, &test.powers.exponents}) {
+    const uint64_t bits = words.bits();
+    std::memcpy(limit, &bits, sizeof bits);
+  }
 }
 
 inline std::vector<int64_t> term_in(Words& given) {
@@ -163,6 +216,7 @@ inline Test parsed(const std::string& line, size_t count) {
       {"within", Kind::kWithin}, {"whole", Kind::kWhole},     {"crossed", Kind::kCrossed},
       {"lines", Kind::kLines},   {"slice", Kind::kSlice},     {"inferable", Kind::kInferable},
       {"same", Kind::kSame},     {"but", Kind::kBut},         {"shapes", Kind::kShapes},
+      {"once", Kind::kOnce},     {"power", Kind::kPower},     {"difference", Kind::kDifference},
   };
   Words words(line);
   const int64_t code = words.number();
@@ -186,6 +240,18 @@ inline Test parsed(const std::string& line, size_t count) {
       needed = 3;
       break;
     case Kind::kLines: scanned_type(words, test); test.number = words.number(); break;
+    case Kind::kDifference:
+      test.operand = operand_in(words);
+      test.other = operand_in(words);
+      test.type = ElementType::kInt32;
+      test.scan = scans_of(test.type)->within[0][1];
+      needed = std::max(test.operand, test.other) + 1;
+      break;
+    case Kind::kPower: of_powers(words, test); needed = 2; break;
+    case Kind::kOnce:
+      while (!words.at_end()) test.term.push_back(words.number());
+      needed = test.term.empty() ? 2 : 1;
+      break;
     case Kind::kSlice: test.number = words.number(); needed = 5; break;
     case Kind::kInferable: test.number = words.number(); needed = 2; break;
     case Kind::kBut: test.number = words.number(); break;

@@ -18,11 +18,14 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.axes import EqualButOnAxis
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
+from sonnx_ort.profile.requirements.exact_powers import ExactPower, is_wide, limits_of_powers
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor
 from sonnx_ort.profile.requirements.reshaping import InferableSize
@@ -204,6 +207,30 @@ def _lines(
     return [f"lines {_type(operands[0])} {requirement.axis}"]
 
 
+def _difference(_: Any, operands: Operands, __: ElementType) -> Iterable[str]:
+    if len(operands) != 2 or any(o.element_type is not ElementType.INT32 for o in operands):
+        raise _NoTestError
+    return [f"difference {' '.join(str(_place(operand)) for operand in operands)}"]
+
+
+def _power(_: Any, operands: Operands, __: ElementType) -> Iterable[str]:
+    _in_their_places(operands, 2)
+    kind, exponent = (operand.element_type for operand in operands)
+    if kind is None or kind is not exponent or kind.family is not Family.INTEGER:
+        raise _NoTestError
+    limits = (*limits_of_powers(kind.dtype), EXACT_IN_DOUBLE if is_wide(kind.dtype) else math.inf)
+    bits = " ".join(f"{_bits(np.float64(limit)):x}" for limit in limits)
+    return [f"power {_type(operands[0])} {bits}"]
+
+
+def _once(requirement: AxesNamedOnce, operands: Operands, _: ElementType) -> Iterable[str]:
+    if requirement.axes is not None:
+        _in_their_places(operands, 1)
+        return [" ".join(["once", *map(str, requirement.axes)])]
+    _in_their_places(operands, 2)
+    return ["once"]
+
+
 _DEMANDS = {SliceDemand.START_WITHIN: 0, SliceDemand.END_WITHIN: 1, SliceDemand.IN_ORDER: 2}
 
 
@@ -333,6 +360,9 @@ _TESTS: Mapping[type[Requirement], Callable[[Any, Operands, ElementType], Iterab
     OnValue: _of_value,
     NumbersUnderCrossedBounds: _crossed,
     LinesAboveNegativeInfinity: _lines,
+    DifferenceWithinInt32: _difference,
+    ExactPower: _power,
+    AxesNamedOnce: _once,
     Slicing: _sliced,
     InferableSize: _inferable,
     EqualButOnAxis: _equal_but,

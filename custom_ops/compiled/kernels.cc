@@ -212,6 +212,8 @@ Scans scans() {
 #endif
   made.above = is_above<T>;
   made.text = told<T>;
+  made.as_double = as_double<T>;
+  if constexpr (std::is_integral_v<T>) made.interval = interval_of<T>;
   return made;
 }
 

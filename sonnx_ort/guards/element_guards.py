@@ -21,7 +21,6 @@ ReduceMax passes over some NaN, depending on their places, and a sum over none.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from sonnx_ort.guards.guard import (
 )
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.profile.requirements.exact_powers import exact_powers, is_wide
+from sonnx_ort.profile.requirements.exact_powers import is_wide, limits_of_powers
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.quotients import NONZERO
 from sonnx_ort.terms.language import Decided
@@ -287,7 +286,7 @@ def _is_exact(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     double = ElementType.DOUBLE
     base, exponent = (nodes.cast(operand, double, "as_double") for operand in operands)
     power = nodes.add("Pow", [base, exponent], "power")
-    below_all, above_all = _limits(node.element_type.dtype)
+    below_all, above_all = limits_of_powers(node.element_type.dtype)
     flags = [
         nodes.add("Greater", [power, nodes.constant(below_all, "limit", double)], "large_enough"),
         nodes.add("Less", [power, nodes.constant(above_all, "limit", double)], "small_enough"),
@@ -299,12 +298,6 @@ def _is_exact(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         exact = nodes.add("And", [exact, known], "is_exact")
     inexact = nodes.add("Not", [exact], "is_inexact")
     return Flag(any_true(nodes, inexact, "any_inexact"), when_kept=False)
-
-
-def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Doubles between the exact powers of a type and all others."""
-    allowed, beside = exact_powers(dtype), 1 if is_wide(dtype) else 0.5
-    return allowed.lower - beside, allowed.upper + beside
 
 
 EXACT_POWER = DecidingGuard(

@@ -259,11 +259,8 @@ def test_plain_session_says_operator_node_rule_and_what_was_found() -> None:
     )
 
 
-WITHOUT_TEST = {
-    *("Div.int.C2", "Mod.int.C2", "Pow.int.C2", "DequantizeLinear.C1", "Squeeze.A.C2"),
-    "Broadcast.E1",
-}
-"""The rules that a run checks and for which there is no kind of test: nodes check them."""
+WITHOUT_TEST = {"Div.int.C2", "Mod.int.C2", "Broadcast.E1"}
+"""The rules that a run checks and for which there is no kind of test: kernels check them."""
 
 
 def test_rules_without_a_test_are_those_on_record() -> None:

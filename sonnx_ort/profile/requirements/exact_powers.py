@@ -36,6 +36,12 @@ def exact_powers(dtype: np.dtype[Any]) -> Bounds:
     return Bounds(max(int(limits.min), 1 - EXACT_IN_DOUBLE), EXACT_IN_DOUBLE - 1)
 
 
+def limits_of_powers(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Doubles between the exact powers of a type and all others."""
+    allowed, beside = exact_powers(dtype), 1 if is_wide(dtype) else 0.5
+    return allowed.lower - beside, allowed.upper + beside
+
+
 class ExactPower:
     """Every power is one of its type, and exact if it is computed in double.
 

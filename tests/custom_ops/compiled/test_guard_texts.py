@@ -9,11 +9,14 @@ from sonnx_ort.custom_ops.compiled.guards import GuardOperand, guard_text, guard
 from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import (
     NumbersUnderCrossedBounds,
     OnElements,
     on_elements,
 )
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.requirements.shapes import on_shapes
@@ -22,7 +25,7 @@ from sonnx_ort.terms.language import All, Compare, Decided, Either, IfGiven, Rel
 from sonnx_ort.terms.numbers import NumberSet
 
 BOOL, DOUBLE, FLOAT = ElementType.BOOL, ElementType.DOUBLE, ElementType.FLOAT
-INT8, INT64 = ElementType.INT8, ElementType.INT64
+INT8, INT32, INT64 = ElementType.INT8, ElementType.INT32, ElementType.INT64
 CODE = next(guarded_rules()).code
 X, Y = Tensor("X"), Tensor("Y")
 
@@ -102,6 +105,32 @@ TEXTS: dict[str, tuple[Requirement, tuple[GuardOperand, ...], str | None]] = {
     ),
     "lines": (LinesAboveNegativeInfinity(1), (operand(0, FLOAT),), "lines 1 1"),
     "lines of another operand": (LinesAboveNegativeInfinity(1), (operand(1, FLOAT),), None),
+    "powers": (
+        ExactPower(), (operand(0, INT64), operand(1, INT64, "Y")),
+        "power 7 c340000000000000 4340000000000000 4340000000000000",
+    ),
+    "powers of a narrow type": (
+        ExactPower(), (operand(0, INT8), operand(1, INT8, "Y")),
+        "power 3 c060100000000000 405fe00000000000 7ff0000000000000",
+    ),
+    "powers of two types": (ExactPower(), (operand(0, INT8), operand(1, INT64, "Y")), None),
+    "powers of floats": (ExactPower(), TWO, None),
+    "powers in another order": (ExactPower(), (operand(1, INT8), operand(0, INT8, "Y")), None),
+    "a difference": (
+        DifferenceWithinInt32(), (operand(0, INT32), operand(2, INT32, "Z")), "difference 0 2",
+    ),
+    "a difference to nothing": (DifferenceWithinInt32(), (operand(0, INT32),), None),
+    "a difference of narrow integers": (
+        DifferenceWithinInt32(), (operand(0, INT8), operand(1, INT32, "Z")), None,
+    ),
+    "a difference that the guard has not": (
+        DifferenceWithinInt32(), (operand(0, INT32), operand(None, INT32, "Z")), None,
+    ),
+    "axes": (AxesNamedOnce(), (operand(0, FLOAT), operand(1, INT64, "A")), "once"),
+    "axes that the guard has not": (
+        AxesNamedOnce(), (operand(0, FLOAT), operand(None, INT64, "A")), None,
+    ),
+    "axes of an attribute": (AxesNamedOnce(axes=(0, -1)), (operand(0, FLOAT),), "once 0 -1"),
     "equal shapes in another order": (SameShape(), TWO[::-1], None),
     "sizes": (on_sizes(X.size(1) == Y.size(0)), TWO, "shapes is size 0 1 size 1 0"),
     "several sizes": (

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,10 @@ from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN
-from sonnx_ort.profile.requirements.axes import EqualButOnAxis
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
+from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import INT32, NumbersUnderCrossedBounds, on_elements
+from sonnx_ort.profile.requirements.exact_powers import ExactPower
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.quotients import NONZERO
 from sonnx_ort.profile.requirements.reshaping import InferableSize
@@ -266,6 +270,89 @@ def test_lines_pass_that_are_not_negative_infinity_throughout(kind: ElementType,
             assert passes(session, array) == kept, array
 
 
+BASES = [-(2**63), -(2**53), -(2**32), -3, -2, -1, 0, 1, 2, 3, 94906265, 2**31, 2**53, 2**63 - 1]
+EXPONENTS = [-(2**63), -2, -1, 0, 1, 2, 3, 7, 31, 52, 53, 63, 2**53 - 1, 2**53, 2**63 - 1]
+INTEGERS = [kind for kind in TYPES if kind.family is Family.INTEGER]
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_powers_pass_that_are_exact_and_of_the_type(kind: ElementType) -> None:
+    session = guard_of(ExactPower(), [kind] * 2)
+    limits = np.iinfo(kind.dtype)
+    ends = [int(limits.min), int(limits.min) + 1, int(limits.max) - 1, int(limits.max)]
+    bases, exponents = (
+        [number for number in [*numbers, *ends] if limits.min <= number <= limits.max]
+        for numbers in (BASES, EXPONENTS)
+    )
+    for base, exponent in itertools.product(bases, exponents):
+        for beside in ([], [1, 2]):
+            arrays = [np.array([*beside, n], kind.dtype) for n in (base, exponent)]
+            given = dict(zip("XY", arrays, strict=True))
+            assert passes(session, *arrays) == states("Pow.int.C2", given), (base, exponent)
+
+
+@pytest.mark.parametrize("place", [0, 32767, 32768, 99_999])
+def test_power_is_named_wherever_it_is(place: int) -> None:
+    session = guard_of(ExactPower(), [ElementType.INT32] * 2)
+    bases, exponents = (np.full((100, 1000), number, np.int32) for number in (2, 30))
+    assert passes(session, bases, exponents)
+    exponents.reshape(-1)[place] = 31
+    at = f"[{place // 1000}, {place % 1000}]"
+    found = re.escape(f"breaks {next(guarded_rules()).id}: operand 0{at} = 2, operand 1{at} = 31;")
+    with pytest.raises(Exception, match=found):
+        run(session, {"operand 0": bases, "operand 1": exponents})
+
+
+def test_powers_of_two_shapes_are_not_judged() -> None:
+    session = guard_of(ExactPower(), [ElementType.INT32] * 2)
+    feeds = {f"operand {i}": np.ones(size, np.int32) for i, size in enumerate((2, 1))}
+    with pytest.raises(Exception, match="Op 'n': a guard of powers got operands of two shapes"):
+        run(session, feeds)
+
+
+INT32_ENDS = [-(2**31), 1 - 2**31, -2, -1, 0, 1, 2, 2**31 - 2, 2**31 - 1]
+
+
+def test_numbers_pass_whose_differences_are_of_int32() -> None:
+    session = guard_of(DifferenceWithinInt32(), [ElementType.INT32] * 2)
+    for x, *zeros in itertools.product(INT32_ENDS, repeat=3):
+        for several in (zeros, zeros[:1], zeros[0], []):
+            arrays = [np.array([0, x, 0], np.int32), np.array(several, np.int32)]
+            given = dict(zip(("X", "x_zero_point"), arrays, strict=True))
+            assert passes(session, *arrays) == states("DequantizeLinear.C1", given), arrays
+
+
+def test_difference_reads_the_operands_that_the_text_names() -> None:
+    session = session_of([ElementType.INT32, ElementType.FLOAT, ElementType.INT32],
+                         f"{CODE} difference 0 2")  # fmt: skip
+    x, scale = np.array([2**31 - 1, 5], np.int32), np.ones((), np.float32)
+    assert passes(session, x, scale, np.array(1, np.int32))
+    assert not passes(session, x, scale, np.array(-1, np.int32))
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("written", [False, True], ids=["an operand", "an attribute"])
+def test_axes_pass_that_are_named_once(rank: int, *, written: bool) -> None:
+    data = np.zeros((1,) * rank, np.float32)
+    for axes in itertools.chain.from_iterable(
+        itertools.product(range(-3, 3), repeat=count) for count in range(4)
+    ):
+        if written and not axes:
+            continue
+        requirement = AxesNamedOnce(axes=axes if written else None)
+        kinds = [ElementType.FLOAT, *([] if written else [ElementType.INT64])]
+        arrays = [data, *([] if written else [np.array(axes, np.int64)])]
+        given = dict(zip("XA", arrays, strict=False))
+        kept = states("Squeeze.A.C2", given, axes=axes)
+        session = _of_axes(requirement, tuple(kinds))
+        assert passes(session, *arrays) == kept, axes
+
+
+@cache
+def _of_axes(requirement: AxesNamedOnce, kinds: tuple[ElementType, ...]) -> ort.InferenceSession:
+    return guard_of(requirement, kinds)
+
+
 CUTS = {
     SliceDemand.START_WITHIN: "Slice.R8",
     SliceDemand.END_WITHIN: "Slice.C2",
@@ -314,6 +401,14 @@ REFUSED = {
         f"{CODE} within 2 1 0 1 0 1",
         "an operand of a test is missing",
     ),
+    "powers without limits": (f"{CODE} power 7", "bits are missing"),
+    "powers of floats": (f"{CODE} power 1 0 0 0", "a type is unknown"),
+    "powers of an unknown type": (f"{CODE} power 99 0 0 0", "a type is unknown"),
+    "a difference of one operand": (f"{CODE} difference 0", "a number is missing"),
+    "a difference to no operand": (f"{CODE} difference 0 2", "an operand of a test is missing"),
+    "a difference of no operand": (f"{CODE} difference 2 0", "an operand of a test is missing"),
+    "a difference below the first": (f"{CODE} difference 0 -1", "an operand is negative"),
+    "an axis that is no number": (f"{CODE} once 0 x", "a number is missing"),
     "an operand below the first": (f"{CODE} within -1 1 0 1 0 1", "an operand is negative"),
     "a type without numbers": (f"{CODE} within 0 9 0 1 0 1", "a type is unknown"),
     "an unknown type": (f"{CODE} within 0 99 0 1 0 1", "a type is unknown"),
@@ -345,6 +440,17 @@ def test_operand_of_another_type_than_the_test_has_fails() -> None:
     session = session_of(FLOATS, f"{CODE} within 1 7 0 1 0 1")
     with pytest.raises(Exception, match="another type than it was made for"):
         run(session, dict.fromkeys(["operand 0", "operand 1"], np.zeros(3, np.float32)))
+
+
+@pytest.mark.parametrize(
+    "test", ["difference 0 1", "difference 1 0", "power 6 0 0 0", "power 7 0 0 0", "once"]
+)
+def test_operands_of_other_types_than_a_test_reads_fail(test: str) -> None:
+    types = [ElementType.INT32, ElementType.FLOAT]
+    session = session_of(types, f"{CODE} {test}")
+    feeds = {f"operand {i}": np.zeros(3, kind.dtype) for i, kind in enumerate(types)}
+    with pytest.raises(Exception, match="another type than it was made for"):
+        run(session, feeds)
 
 
 def test_bounds_of_large_multiples_fail_where_they_cannot_be_compared() -> None:
