@@ -18,14 +18,17 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
 from sonnx_ort.profile.requirements.differences import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
-from sonnx_ort.profile.requirements.exact_powers import ExactPower, is_wide, limits_of_powers
+from sonnx_ort.profile.requirements.exact_powers import (
+    ExactPower,
+    limit_of_exponents,
+    limits_of_powers,
+)
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.quotients import InfinityForZeroDivisor
 from sonnx_ort.profile.requirements.reshaping import InferableSize
@@ -218,7 +221,7 @@ def _power(_: Any, operands: Operands, __: ElementType) -> Iterable[str]:
     kind, exponent = (operand.element_type for operand in operands)
     if kind is None or kind is not exponent or kind.family is not Family.INTEGER:
         raise _NoTestError
-    limits = (*limits_of_powers(kind.dtype), EXACT_IN_DOUBLE if is_wide(kind.dtype) else math.inf)
+    limits = (*limits_of_powers(kind.dtype), limit_of_exponents(kind.dtype))
     bits = " ".join(f"{_bits(np.float64(limit)):x}" for limit in limits)
     return [f"power {_type(operands[0])} {bits}"]
 

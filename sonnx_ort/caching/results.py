@@ -40,7 +40,7 @@ def kept_report(
         SonnxError: As for `pipeline.check`, or the folder cannot be used.
     """
     source = read(model)
-    return _kept(
+    return kept(
         Folder(cache),
         lambda: key_of("report", source, choices, forecast),
         lambda: pipeline.check(source, choices, forecast=forecast),
@@ -76,7 +76,7 @@ def kept_model(
     today = dt.date.today()
     expired = tuple(waiver.expired(today) for waiver in choices.waivers)
     keyed = replace(source, proto=_relocated(source.proto, location, IN_MEMORY))
-    return _kept(
+    return kept(
         Folder(cache),
         lambda: key_of("model", keyed, choices, expired, bool(location)),
         lambda: pipeline.enforce(source, choices),
@@ -144,7 +144,7 @@ def _enforced_in(content: bytes, source: ReadModel, location: str) -> Enforced:
     )
 
 
-def _kept(
+def kept(
     folder: Folder,
     key: Callable[[], str],
     compute: Callable[[], Result],

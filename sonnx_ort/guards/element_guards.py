@@ -20,11 +20,12 @@ ReduceSum(X, axis) -> Less(smallest finite number) ┴> And -> any?
 ReduceMax passes over some NaN, depending on their places, and a sum over none.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sonnx_ort.facts.bounds import EXACT_IN_DOUBLE, LIMITS
+from sonnx_ort.facts.bounds import LIMITS
 from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
@@ -37,7 +38,7 @@ from sonnx_ort.guards.guard import (
 )
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.profile.requirements.exact_powers import is_wide, limits_of_powers
+from sonnx_ort.profile.requirements.exact_powers import limit_of_exponents, limits_of_powers
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.quotients import NONZERO
 from sonnx_ort.terms.language import Decided
@@ -292,8 +293,9 @@ def _is_exact(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         nodes.add("Less", [power, nodes.constant(above_all, "limit", double)], "small_enough"),
     ]
     exact = nodes.add("And", flags, "is_exact")
-    if is_wide(node.element_type.dtype):
-        limit = nodes.constant(EXACT_IN_DOUBLE, "limit", double)
+    largest = limit_of_exponents(node.element_type.dtype)
+    if largest < math.inf:
+        limit = nodes.constant(largest, "limit", double)
         known = nodes.add("Less", [exponent, limit], "exponent_is_exact")
         exact = nodes.add("And", [exact, known], "is_exact")
     inexact = nodes.add("Not", [exact], "is_inexact")

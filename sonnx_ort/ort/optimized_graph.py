@@ -49,16 +49,25 @@ _FUSIONS = (
 
 
 class RecordedOptimization:
-    """The model that ONNX Runtime's optimizers made."""
+    """The model that ONNX Runtime's optimizers made.
+
+    Attributes:
+        content: The bytes of its file, without large weights.
+        simplified: Whether a further session had to tell what may be missing in it. Otherwise what
+            is found follows from it and from the enforced model alone.
+    """
 
     def __init__(self, options: onnxruntime.SessionOptions) -> None:
         """Start without a recorded model, for a session with these options."""
         self._options = options
         self._optimized: onnx.ModelProto | None = None
+        self.content = b""
+        self.simplified = False
 
     def read(self, path: Path) -> None:
         """Read the optimized model from its file, without large weights."""
-        self._optimized = _read_optimized(path)
+        self.content = path.read_bytes()
+        self._optimized = _read_optimized(self.content)
 
     @property
     def replaceable_names(self) -> set[str]:
@@ -86,6 +95,7 @@ class RecordedOptimization:
         enforced = _inlined(model)
         guards = guards_by_output(enforced)
         found = compare(enforced, optimized, guards)
+        self.simplified = bool(found.losses)
         if found.losses:
             try:
                 simplified = self._simplified_somehow(content)
@@ -133,7 +143,7 @@ class RecordedOptimization:
             onnxruntime.InferenceSession(
                 content, options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
             )
-            return _read_optimized(path)
+            return _read_optimized(path.read_bytes())
 
 
 @contextmanager
@@ -218,8 +228,8 @@ def _inlined(model: ir.Model) -> ir.Model:
     return copy
 
 
-def _read_optimized(path: Path) -> onnx.ModelProto:
-    model = without_repeated_constants(onnx.load(path, load_external_data=False))
+def _read_optimized(content: bytes) -> onnx.ModelProto:
+    model = without_repeated_constants(onnx.load_model_from_string(content))
     for graph in all_graphs(model):
         # Types and shapes are not compared.
         del graph.value_info[:]

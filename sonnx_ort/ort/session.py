@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, NoReturn, SupportsIndex, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack
 
 import onnx
 import onnx_ir as ir
@@ -47,6 +47,9 @@ from sonnx_ort.ort.written_places import WrittenPlaces
 from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+
+if TYPE_CHECKING:
+    from sonnx_ort.ort.optimized_graph import RecordedOptimization
 
 _Plain = onnxruntime.InferenceSession
 
@@ -124,8 +127,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             verify_proofs: Whether to repeat every run with the python backend, which also checks
                 proved rules. If the verdicts differ, `SonnxError` is raised. Has no effect if it
                 is that backend that enforces the model.
-            cache: As for `rewrite`. Whether the optimizer kept what enforces the profile is looked
-                at in each session.
+            cache: As for `rewrite`. Each session has ONNX Runtime write the optimized graph. It is
+                compared with the model unless the very same two were compared before.
             **kwargs: See `RuntimeOptions`.
 
         Raises:
@@ -166,6 +169,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._reference = None if enforced.backend is Backend.PYTHON else ReferenceRun(runs)
         self._held = HeldRules(choices, runs)
         self._places = WrittenPlaces(self._content)
+        self._cache = cache
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)
@@ -233,12 +237,33 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         ):
             start()
         self._weights.require_unchanged()
-        graph = model()
-        if self._reference is not None:
-            self._renamed = record.require_enforced(graph, self._content)
-        if self._rests_on_numbers:
-            record.require_known_numbers(graph)
+        self._renamed = self._guards_in(record, model)
         added.require_none(record.replaceable_names)
+
+    def _guards_in(
+        self, record: "RecordedOptimization", model: Callable[[], ir.Model]
+    ) -> Mapping[str, str]:
+        """The original names of guards in the optimized model, which must have all of them.
+
+        Raises:
+            SonnxError: As for `RecordedOptimization.require_enforced` and `require_known_numbers`.
+        """
+
+        def look() -> Mapping[str, str]:
+            graph, renamed = model(), NOT_RENAMED
+            if self._reference is not None:
+                renamed = record.require_enforced(graph, self._content)
+            if self._rests_on_numbers:
+                record.require_known_numbers(graph)
+            return renamed
+
+        if self._cache is None:
+            return look()
+        from sonnx_ort.caching.guards import Compared, kept_guards
+
+        demanded = self._reference is not None, self._rests_on_numbers
+        compared = Compared(self._content, record.content, self._weights.location, demanded)
+        return kept_guards(compared, self._cache, look, lambda: not record.simplified)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.

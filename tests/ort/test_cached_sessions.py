@@ -12,6 +12,7 @@ from model_builders.graphs import parse
 
 import sonnx_ort
 from sonnx_ort import ContractViolation, ModelRejected, SonnxError, pipeline
+from sonnx_ort.caching.folder import Folder
 from sonnx_ort.ort.optimized_graph import RecordedOptimization
 from support.backends import BACKENDS
 from support.waivers import unequal
@@ -68,7 +69,8 @@ def test_session_of_a_model_from_the_cache_runs_alike(
     options: dict[str, Any] = {"backend": backend, "operators": "Div"}
     plain = sonnx_ort.InferenceSession(sources[kind], **options)
     first = sonnx_ort.InferenceSession(sources[kind], cache=cache, **options)
-    assert len(list(cache.iterdir())) == 1
+    kept = {"model"} if backend == "python" else {"guards", "model"}
+    assert {path.name.partition("-")[0] for path in cache.iterdir()} == kept
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pipeline, "load", None)
         second = sonnx_ort.InferenceSession(sources[kind], cache=cache, **options)
@@ -112,19 +114,110 @@ def test_external_data_in_the_memory_of_options_is_that_of_the_session(cache: Pa
     assert found == [1, 2, 1]
 
 
-@pytest.mark.parametrize("backend", ["native", "compiled"])
-def test_optimized_graph_of_a_model_from_the_cache_is_looked_at(
+BY_STANDARD_NODES = pytest.mark.parametrize("backend", ["native", "compiled"])
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The optimized graphs that sessions compare, in which guards may be missing."""
+    graphs: list[bytes] = []
+    compare = RecordedOptimization.require_enforced
+
+    def noted(record: RecordedOptimization, *models: Any) -> Any:
+        graphs.append(record.content)
+        return compare(record, *models)
+
+    monkeypatch.setattr(RecordedOptimization, "require_enforced", noted)
+    return graphs
+
+
+def at_level(level: onnxruntime.GraphOptimizationLevel) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    return options
+
+
+@BY_STANDARD_NODES
+def test_optimized_graph_is_compared_once_with_a_model(
+    backend: Any, cache: Path, external: Path, compared: list[bytes]
+) -> None:
+    for source in (MODEL, external):
+        before = len(compared)
+        for _ in range(3):
+            sonnx_ort.InferenceSession(source, operators="Div", backend=backend, cache=cache)
+        assert len(compared) == before + 1
+
+
+@BY_STANDARD_NODES
+def test_other_optimized_graph_of_a_model_from_the_cache_is_compared(
+    backend: Any, cache: Path, compared: list[bytes]
+) -> None:
+    levels = onnxruntime.GraphOptimizationLevel
+    model = parse("(float[n] x, float[n] y) => (float[n] z) { h = Identity(x) z = Div(h, y) }")
+    for level in (levels.ORT_ENABLE_ALL, levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
+        options = at_level(level)
+        sonnx_ort.InferenceSession(model, options, operators="Div", backend=backend, cache=cache)
+    assert len(set(compared)) == len(compared) == 2
+
+
+@BY_STANDARD_NODES
+def test_graph_in_which_a_guard_is_missing_is_compared_each_time(
     backend: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options: dict[str, Any] = {"operators": "Div", "backend": backend, "cache": cache}
-    sonnx_ort.InferenceSession(MODEL, **options)
-
     def refuse(*_: object) -> None:
-        raise SonnxError("it was looked at")
+        raise SonnxError("a guard is missing")
 
     monkeypatch.setattr(RecordedOptimization, "require_enforced", refuse)
-    with pytest.raises(SonnxError, match=r"^it was looked at$"):
-        sonnx_ort.InferenceSession(MODEL, **options)
+    for _ in range(2):
+        with pytest.raises(SonnxError, match=r"^a guard is missing$"):
+            sonnx_ort.InferenceSession(MODEL, operators="Div", backend=backend, cache=cache)
+
+
+@BY_STANDARD_NODES
+def test_what_a_further_session_had_to_tell_is_not_kept(
+    backend: Any, cache: Path, compared: list[bytes]
+) -> None:
+    """ONNX Runtime folds a Div of constants, with its guard: another session shows that."""
+    model = parse(
+        "(float[n] x) => (float[n] z, int64[k] q) { z = Neg(x) q = Div(a, b) }",
+        constants={"a": np.array([4, 6]), "b": np.array([2, 3])},
+    )
+    for _ in range(2):
+        sonnx_ort.InferenceSession(model, operators="Div", backend=backend, cache=cache)
+    assert len(compared) == 2
+
+
+BRANCH = parse(
+    """(float[n] x, float[m] y) => (float[k] z) <bool c = {1}> {
+    z = If(c) <then_branch = t () => (float[i] p) { [divide] p = Div(x, y) },
+               else_branch = e () => (float[j] q) { q = Neg(x) }> }"""
+)
+"""A model in which ONNX Runtime renames the guard of a Div."""
+
+
+def test_renamed_guard_of_a_model_from_the_cache_is_named_as_it_was(cache: Path) -> None:
+    said = []
+    for _ in range(2):
+        session = sonnx_ort.InferenceSession(BRANCH, operators="Div", backend="native", cache=cache)
+        with pytest.raises(ContractViolation) as raised:
+            session.run(None, {"x": [1.0, 2.0], "y": [1.0]})
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+    assert said[0].startswith("Div 'divide' breaks Div.float.R1: ")
+
+
+@pytest.mark.parametrize("content", [b"[1]", b'{"a": 1}', b"{", b'"x"'])
+def test_names_of_guards_that_cannot_be_read_are_found_again(
+    content: bytes, cache: Path, compared: list[bytes]
+) -> None:
+    options: dict[str, Any] = {"operators": "Div", "backend": "native", "cache": cache}
+    sonnx_ort.InferenceSession(MODEL, **options)
+    (path,) = cache.glob("guards-*")
+    Folder(cache).keep(path.name, content)
+    sonnx_ort.InferenceSession(MODEL, **options)
+    assert len(compared) == 2
+    sonnx_ort.InferenceSession(MODEL, **options)
+    assert len(compared) == 2
 
 
 def test_session_and_rewrite_share_what_is_kept_of_small_models(cache: Path) -> None:

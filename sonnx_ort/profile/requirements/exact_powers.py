@@ -42,6 +42,11 @@ def limits_of_powers(dtype: np.dtype[Any]) -> tuple[float, float]:
     return allowed.lower - beside, allowed.upper + beside
 
 
+def limit_of_exponents(dtype: np.dtype[Any]) -> float:
+    """The double that every exponent is below; infinity if those of the type all are."""
+    return EXACT_IN_DOUBLE if is_wide(dtype) else np.inf
+
+
 class ExactPower:
     """Every power is one of its type, and exact if it is computed in double.
 
