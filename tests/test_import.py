@@ -80,6 +80,7 @@ assert not {"sympy", "onnx_ir._symbolic_shapes"} & sys.modules.keys()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("use", "shown"),
     [

@@ -69,6 +69,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> ChildResult:
     return run_program(command, folder=str(folder), timeout=120, COLUMNS="200")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "ended",
     [

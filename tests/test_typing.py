@@ -44,6 +44,7 @@ def choices(path: str, names: list[str]) -> None:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.time_limit(600)
 def test_type_checker_sees_wrong_choices_and_the_kind_of_model(tmp_path: Path) -> None:
     PackageCopy.in_folder(tmp_path)

@@ -26,6 +26,7 @@ def bundled(name, case_name):
     return example, next(case for case in example.cases if case.name == case_name)
 
 
+@pytest.mark.thorough
 def test_every_case_is_a_row_in_the_order_of_the_manifest(rows):
     manifest = [(e.name, case.name, e.shows) for e in models.examples() for case in e.cases]
     assert [(row.model, row.case, row.shows) for row in rows] == manifest

@@ -95,6 +95,7 @@ def test_command_that_cannot_be_read_is_refused(folder: Path, line: str, said: s
     assert not (folder / "small.onnx").exists()
 
 
+@pytest.mark.thorough
 def test_command_that_starts_others_ends_with_them(folder: Path) -> None:
     started = time.monotonic()
     line = "sh -c 'sleep 300; true'"

@@ -123,6 +123,7 @@ def test_what_ends_the_process_is_refused(name: str, refusals: dict[str, list[st
     assert refusals[name] == [FATAL[name][2]] * 3
 
 
+@pytest.mark.thorough
 def test_slice_behind_windows_is_refused_where_one_does_not_fit() -> None:
     """These are all at which a session ends the process: no file need leave a default out."""
     stated, started = (

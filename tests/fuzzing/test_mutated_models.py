@@ -35,6 +35,7 @@ def fuzz(path: Path, numbers: range) -> dict:
     return json.loads(path.read_text("utf-8"))
 
 
+@pytest.mark.thorough
 def test_few_end_in_a_result_or_an_error_and_are_counted(tmp_path: Path) -> None:
     record = fuzz(tmp_path / "record.json", range(FEW))
     checks = {k: n for k, n in record["outcomes"].items() if k.startswith("check: ")}

@@ -366,6 +366,7 @@ def installed_files(folder: Path) -> ChildResult:
     )
 
 
+@pytest.mark.thorough
 def test_wheel_has_a_record_of_all_its_files_and_two_that_change_differ(
     wheel: Path, tmp_path: Path
 ) -> None:

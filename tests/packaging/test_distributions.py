@@ -58,6 +58,7 @@ def contents(wheel):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+@pytest.mark.thorough
 def test_source_distribution_makes_the_wheel_that_the_repository_makes(built, wheel):
     assert built.wheel.name == wheel.name
     assert contents(built.wheel) == contents(wheel)

@@ -64,6 +64,7 @@ def test_function_is_called_and_its_errors_and_its_death_are_results() -> None:
         assert runs.call(divmod, 7, 2) == (3, 1)
 
 
+@pytest.mark.thorough
 def test_what_takes_too_long_is_ended_and_the_process_is_replaced() -> None:
     with IsolatedRuns(Limits(10)) as runs:
         with pytest.raises(LimitExceeded) as caught:

@@ -196,8 +196,8 @@ def test_commit_is_checked_by_the_commands_of_the_project():
 @pytest.mark.parametrize(
     ("arguments", "thorough", "cases"),
     [
-        ((), False, ["--cases", "6"]),
-        (("--junit-xml=results.xml",), False, ["--cases", "6"]),
+        ((), False, ["--cases", "4"]),
+        (("--junit-xml=results.xml",), False, ["--cases", "4"]),
         ((), True, []),
         (("tests/cli",), False, []),
         (("tests/cli", "--junit-xml=results.xml"), False, []),
@@ -208,7 +208,7 @@ def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thoroug
     monkeypatch.setattr(Environment, "call", lambda _, command, *_1, **_2: calls.append(command))
     choose_checks(Environment(), arguments, thorough=thorough)["pytest"]()
     (command,) = calls
-    assert [word for word in command if word in ("--cases", "6")] == cases
+    assert [word for word in command if word in ("--cases", "4")] == cases
 
 
 def test_python_without_the_extensions_tries_the_other_backends():

@@ -283,6 +283,7 @@ def test_numbers_next_to_a_valid_node_are_more_less_none_and_extreme() -> None:
     assert found == [3, 5, -(2**63), 2**63 - 1]
 
 
+@pytest.mark.thorough
 def test_every_operator_has_numbers_next_to_a_valid_node() -> None:
     near = {case.applied.operator for case in cases() if case.of_class is Class.NEIGHBOR}
     assert near == STANDARD_OPERATORS - {"Constant"}

@@ -160,6 +160,7 @@ def test_process_that_ends_is_an_outcome(few: Path) -> None:
     assert outcomes(few, "engines_of_a_user:Dies") == [died] * 3
 
 
+@pytest.mark.thorough
 def test_run_that_does_not_end_is_an_outcome(few: Path) -> None:
     first = next(run(few, "engines_of_a_user:Waits", limits=Limits(8)))
     assert (first.outcome, first.reason) == (

@@ -191,6 +191,7 @@ def test_runner_of_onnx_takes_the_cases_with_results(suite: Path) -> None:
     Runner.assert_similar_outputs(read["output"], [a / b], 1e-7, 0)
 
 
+@pytest.mark.thorough
 def test_whole_suite_is_small(tmp_path: Path) -> None:
     count = write(cases(), tmp_path / "whole", 0).cases
     page = (REPOSITORY / "docs" / "how-to" / "vectors.md").read_text("utf-8")

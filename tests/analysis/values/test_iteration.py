@@ -157,6 +157,7 @@ def nested_loops(depth: int) -> onnx.ModelProto:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "levels"),
     [

@@ -59,6 +59,7 @@ def installed() -> str:
     return digest(LIBRARY)
 
 
+@pytest.mark.thorough
 def test_results_are_the_same_without_avx2(installed):
     assert digest(LIBRARY, SONNX_ORT_WITHOUT_AVX2="1") == installed
 
