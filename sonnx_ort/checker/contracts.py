@@ -55,6 +55,7 @@ class Limited(Model):
         """
         super().__init__(model, changing)
         self.contract = contract
+        self.limited = frozenset(entry.value for entry in contract.values)
         require_contract(self.proto.graph, contract)
         self.demands = demands_on_shapes(self.proto.graph, contract)
 
@@ -79,9 +80,6 @@ class Limited(Model):
         # A name of the contract is the size of the axes alone that the contract gives it.
         named = isinstance(declared, Symbolic) and declared.names & self.contract.size_names
         return axis if isinstance(axis, int) else None if named else declared
-
-    def _is_limited(self, value: str) -> bool:
-        return self.contract.of(value) is not None
 
     def _narrowed(self, value: str, before: Any) -> Any:
         return self.contract.narrowed(

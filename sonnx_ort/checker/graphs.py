@@ -9,7 +9,15 @@ from math import prod
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 
 from sonnx_ort.checker.strict_reading import defined_in
 from sonnx_ort.checker.strict_reading import elements_of as stored_elements
@@ -136,12 +144,17 @@ class Definitions(Engine):
     """What the graphs of a model define: inputs, constants, results, and what bodies take.
 
     It is the view by which the engine reads a file.
+
+    Attributes:
+        inputs: The inputs of the model, as the file has them.
     """
+
+    inputs: Mapping[str, ValueInfoProto]
 
     def __init__(self, graph: GraphProto, versions: Mapping[str, int], changing: Changing) -> None:
         """Look through the main graph and all bodies."""
         super().__init__(versions, changing)
-        self._inputs = {value.name: value for value in graph.input}
+        self.inputs = {value.name: value for value in graph.input}
         self._declared_ranks: dict[str, int] = {}
         self._constants: dict[str, TensorProto] = {}
         self._sparse: dict[str, SparseTensorProto | None] = {}
@@ -152,6 +165,8 @@ class Definitions(Engine):
         self._true_by_numbers = False
         for each in graphs_of(graph):
             self._take(each)
+        sparse = (name for name, tensor in self._sparse.items() if tensor is not None)
+        self.stored_values = frozenset((*self._constants, *sparse))
         self._main = self.graph(graph)
         self._enter(self._main)
 
@@ -195,10 +210,6 @@ class Definitions(Engine):
                 elif each.name == "sparse_value":
                     self._sparse[node.output[0]] = each.sparse_tensor
         self._constants |= tensors
-
-    def is_stored(self, value: str) -> bool:
-        """Whether a value is an initializer or the result of a Constant that holds a tensor."""
-        return value in self._constants or self._sparse.get(value) is not None
 
     def is_declared(self, value: str) -> bool:
         """Whether the file says anything of the shape of a value."""
@@ -270,10 +281,6 @@ class Definitions(Engine):
         if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
             return None
         return stored_elements(tensor)
-
-    def is_input(self, value: str) -> bool:
-        """Whether a value is an input of the model."""
-        return value in self._inputs
 
     def is_constant(self, value: str) -> bool:
         """Whether a value is an initializer or the result of a Constant."""
@@ -375,7 +382,7 @@ class Node(facts.Node):
 
     def is_free(self, index: int) -> bool:
         """Whether an operand is an input of the model or a small constant."""
-        return self.model.is_input(self.name(index)) or self.constant(index) is not None
+        return self.name(index) in self.model.inputs or self.constant(index) is not None
 
     def held_shape(self) -> Sizes | None:
         """The shape of the tensor that a Constant holds; such tensors are known before."""

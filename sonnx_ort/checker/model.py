@@ -53,8 +53,8 @@ class Model(Definitions):
 
     def _known_type(self, value: str) -> Type:
         """The type of an input, or of a stored value."""
-        if self.is_input(value):
-            return type_of_proto(self._inputs[value].type)
+        if value in self.inputs:
+            return type_of_proto(self.inputs[value].type)
         return tensor_of(self.stored_type(value))
 
     def _shapes_of(self, node: facts.Node) -> Sequence[PartialSizes | None]:
@@ -69,7 +69,7 @@ class Model(Definitions):
 
     def _declared_axes(self, value: str) -> PartialSizes:
         """The declared sizes of an input; none if it is of any rank."""
-        dims = self._inputs[value].type.tensor_type.shape.dim
+        dims = self.inputs[value].type.tensor_type.shape.dim
         return tuple(self._declared(value, axis, size) for axis, size in enumerate(dims))
 
     def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
@@ -79,10 +79,6 @@ class Model(Definitions):
         name = str(dimension.dim_param)
         own = name.isidentifier() and self._symbols[name] == (value, axis)
         return Symbolic.named(name) if own else None
-
-    def _is_limited(self, value: str) -> bool:
-        del value
-        return False
 
     def _narrowed(self, value: str, before: Any) -> Any:
         del before

@@ -78,7 +78,7 @@ def _origin(operand: Established) -> str:
     """A word by which a rule knows what stands in the file."""
     if _is_constant(operand):
         return "initializer"
-    return "input" if operand.model.is_input(operand.value) else "another node"
+    return "input" if operand.value in operand.model.inputs else "another node"
 
 
 def _constant(operand: Established) -> Any:

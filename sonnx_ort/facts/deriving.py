@@ -7,7 +7,7 @@ declared of its inputs, is told by a view: the analysis and the checker each hav
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -59,9 +59,15 @@ class Engine(Established, ABC):
         states: What is assumed of the states of Loops and Scans.
         misinference: What ONNX Runtime may infer wrongly of shapes.
         types: The types of the values, which the view follows.
+        inputs: The inputs of the model.
+        stored_values: The initializers, and the results of Constants, that hold a tensor.
+        limited: The values of which a contract says what numbers their elements can be.
     """
 
     types: Types
+    inputs: Container[Value]
+    stored_values: Container[Value]
+    limited: Container[Value] = frozenset[Value]()
 
     def __init__(self, versions: Mapping[str, int], changing: Changing) -> None:
         """Nothing is established; of states that may change, nothing is assumed."""
@@ -86,14 +92,6 @@ class Engine(Established, ABC):
     @abstractmethod
     def main(self) -> Graph:
         """The main graph."""
-
-    @abstractmethod
-    def is_input(self, value: Value) -> bool:
-        """Whether a value is an input of the model."""
-
-    @abstractmethod
-    def is_stored(self, value: Value) -> bool:
-        """Whether a value is an initializer or the result of a Constant that holds a tensor."""
 
     @abstractmethod
     def is_declared(self, value: Value) -> bool:
@@ -126,10 +124,6 @@ class Engine(Established, ABC):
         Raises:
             Rejected: Its rank is not known.
         """
-
-    @abstractmethod
-    def _is_limited(self, value: Value) -> bool:
-        """Whether a contract says what numbers the elements of a value can be."""
 
     @abstractmethod
     def _narrowed(self, value: Value, before: Any) -> Any:
@@ -171,7 +165,7 @@ class Engine(Established, ABC):
 
     def is_given(self, value: Value) -> bool:
         """Whether the elements of a value are given to a run."""
-        return value not in self._producers and not self.is_stored(value)
+        return value not in self._producers and value not in self.stored_values
 
     def derive_all(self, graph: Graph, watch: Watch = iter) -> None:
         """Derive what follows of a graph, and of bodies before their nodes.
@@ -287,7 +281,7 @@ class Engine(Established, ABC):
 
     def _is_given_or_stored(self, value: Value) -> bool:
         """Whether no kernel computes a value."""
-        return self.is_stored(value) or self.is_input(value)
+        return value in self.stored_values or value in self.inputs
 
     def broken_assumptions(self) -> Changing:
         """The states of Loops that do not keep the shape that is assumed of them."""
@@ -344,9 +338,9 @@ class Engine(Established, ABC):
 
     def _partial_shape(self, value: Value) -> PartialSizes | None:
         """The shape of a value by what decides it, with None for open sizes."""
-        if self.is_input(value):
+        if value in self.inputs:
             return self._declared_sizes(value)
-        if self.is_stored(value):
+        if value in self.stored_values:
             return self._stored_shape(value)
         passed = self._passed_shape(value)
         if passed is not None:
@@ -403,7 +397,7 @@ class Engine(Established, ABC):
     def _elements(self, value: Value) -> PartialSizes:
         """The elements of a vector or a scalar of sizes; None for those that are not known."""
         require(len(self.known("shape", value)) < 2, "it is no vector and no scalar")
-        if self.is_stored(value):
+        if value in self.stored_values:
             array = self.array(value)
             # No other integers become sizes as they are.
             require(array.dtype.name in HOLDING_SIZES, f"'{self.name_of(value)}' has no sizes")
@@ -417,7 +411,7 @@ class Engine(Established, ABC):
 
     def _bounds(self, value: Value) -> Bounds | None:
         """The interval of integers, or of bools as bytes."""
-        if self.is_stored(value):
+        if value in self.stored_values:
             return bounds_of_elements(self.array(value))
         node, place = self._node(value)
         require(not node.domain, "there is no rule for its bounds")
@@ -426,7 +420,7 @@ class Engine(Established, ABC):
 
     def _interval(self, value: Value) -> Interval | None:
         """The numbers that floats can be."""
-        if self.is_stored(value):
+        if value in self.stored_values:
             return of_elements(self.array(value))
         node, place = self._node(value)
         require(not node.domain, "there is no rule for its interval")
@@ -442,7 +436,7 @@ class Engine(Established, ABC):
         self, value: Value, kind: str, compute: Callable[[Value], Bounds | Interval | None]
     ) -> Any:
         """What follows of the numbers of a value, and from its contract."""
-        limited, found = self._is_limited(value), None
+        limited, found = value in self.limited, None
         try:
             found = compute(value)
         except Rejected:

@@ -241,7 +241,7 @@ def test_names_of_sizes_cannot_be_forged() -> None:
     """A name that looks like an open size, or like an expression, is a new size."""
     model = checker.Model(parse("(float[n] x, float[m] y) => (float[k] z) { z = Add(x, y) }"))
     for name, text in (("x", "?1"), ("y", "(n + 1)")):
-        declared = model._inputs[name].type.tensor_type.shape.dim[0]
+        declared = model.inputs[name].type.tensor_type.shape.dim[0]
         declared.dim_param = text
     assert [fact(model, name, "shape") for name in "xyz"] == [["?1"], ["?2"], ["?3"]]
 

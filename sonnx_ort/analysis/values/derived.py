@@ -26,7 +26,7 @@ from sonnx_ort.facts.node import Graph, Node
 from sonnx_ort.facts.ranges import Range
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic, require
 from sonnx_ort.facts.types import Types
-from sonnx_ort.loading.traversal import every_graph, every_node, in_words
+from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, in_words
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.layout import BROADCAST
@@ -103,11 +103,16 @@ class Derived(Engine):
     """What follows of the values of a canonical model.
 
     Attributes:
+        inputs: The name and the declared sizes of each input.
+        stored_values: The tensors of initializers and of Constants.
         constants: The elements of values that depend on no input.
         folded: The values whose elements follow from such a computation, and not by rules alone.
         shared: The symbols that several axes of inputs share, which may differ in value.
         reads_weights: Whether constants of any size are read, for the numbers of values.
     """
+
+    inputs: Mapping[ir.Value, tuple[str, Sequence[int | str | None] | None]]
+    stored_values: Mapping[ir.Value, ir.TensorProtocol]
 
     def __init__(  # noqa: PLR0913 - what is known of a model
         self,
@@ -129,12 +134,18 @@ class Derived(Engine):
         self._axes = AxisCount()
         axes = declared_axes(model.graph)
         self.shared = _shared_names(axes) - contract.size_names
-        self._declared = dict(zip(model.graph.inputs, axes, strict=True))
-        stored = (v for graph in every_graph(model.graph) for v in graph.initializers.values())
-        self._stored = {
-            v: v.const_value for v in stored if v.const_value is not None and not v.is_graph_input()
+        self.inputs = dict(zip(model.graph.inputs, axes, strict=True))
+        initializers = {
+            value: value.const_value
+            for graph in every_graph(model.graph)
+            for value in graph.initializers.values()
+            if value.const_value is not None and not value.is_graph_input()
         }
-        self._foldable = {v for v, held in self._stored.items() if held.dtype != ir.DataType.BOOL}
+        self._foldable = {v for v, held in initializers.items() if held.dtype != ir.DataType.BOOL}
+        self.stored_values = initializers | _results_of_constants(model.graph)
+        if contract.values:
+            every = defined_values(model.graph)
+            self.limited = frozenset(v for v in every if contract.of(str(v.name)) is not None)
         self._main = graph_of(model.graph, self.version, self)
         self._enter(self._main)
 
@@ -162,14 +173,6 @@ class Derived(Engine):
     def name_of(self, value: ir.Value) -> str:
         """The name of a value."""
         return str(value.name)
-
-    def is_input(self, value: ir.Value) -> bool:
-        """Whether a value is an input of the model."""
-        return value in self._declared
-
-    def is_stored(self, value: ir.Value) -> bool:
-        """Whether a value is an initializer or the result of a Constant that holds a tensor."""
-        return value in self._stored or constant_tensor(value) is not None
 
     def is_declared(self, value: ir.Value) -> bool:
         """Whether the file says anything of the shape of a value."""
@@ -202,14 +205,11 @@ class Derived(Engine):
         return small_constant(value)
 
     def _stored_shape(self, value: ir.Value) -> Sizes:
-        tensor = self._stored.get(value) or constant_tensor(value)
-        if tensor is None:
-            raise Rejected("it is not stored")
-        return tuple(int(size) for size in tensor.shape.numpy())
+        return tuple(int(size) for size in self.stored_values[value].shape.numpy())
 
     def _declared_sizes(self, value: ir.Value) -> PartialSizes:
         """What is declared of an input: of a scalar too, for which any rank is taken."""
-        name, axes = self._declared[value]
+        name, axes = self.inputs[value]
         limited = self._contract.limits_sizes
         demanded = self._contract.axes_of(name, axes) if limited else None
         if demanded is not None:
@@ -218,9 +218,6 @@ class Derived(Engine):
         if axes is None:
             raise Rejected("its rank is not declared")
         return tuple(map(_declared, axes))
-
-    def _is_limited(self, value: ir.Value) -> bool:
-        return bool(self._contract.values) and self._contract.of(str(value.name)) is not None
 
     def _narrowed(self, value: ir.Value, before: Any) -> Any:
         return self._contract.narrowed(
@@ -272,7 +269,7 @@ class Derived(Engine):
 
     def _elements(self, value: ir.Value) -> PartialSizes:
         node, place = self._producers.get(value, (None, 0))
-        if node is None or self.is_stored(value):
+        if node is None or value in self.stored_values:
             return super()._elements(value)
         if node.domain == DOMAIN:
             from sonnx_ort.analysis.values.own_kernels import elements_of_kernel
@@ -294,6 +291,13 @@ class Derived(Engine):
         if found is None:
             raise Rejected("it is not folded")
         return tuple(map(int, found.ravel()))
+
+
+def _results_of_constants(graph: ir.Graph) -> dict[ir.Value, ir.TensorProtocol]:
+    """The tensors that Constants hold, by their results."""
+    results = (node.outputs[0] for node in every_node(graph) if node.op_type == "Constant")
+    found = ((value, constant_tensor(value)) for value in results)
+    return {value: tensor for value, tensor in found if tensor is not None}
 
 
 def _declared(axis: int | str | None) -> Size | None:
