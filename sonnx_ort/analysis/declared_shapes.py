@@ -98,10 +98,14 @@ def _spread(
             behind.setdefault(value, source)
 
 
+def is_behind(examined: ExaminedNode, behind: Behind) -> bool:
+    """Whether a node reads or computes a value that depends on such a declared shape."""
+    return not behind.keys().isdisjoint((*examined.ruled.inputs, *examined.ruled.node.outputs))
+
+
 def without_declarations(examined: ExaminedNode, behind: Behind) -> ExaminedNode:
     """A node of which nothing is proved that holds only if declared shapes are true."""
-    inputs, outputs = examined.ruled.inputs, examined.ruled.node.outputs
-    if behind.keys().isdisjoint((*inputs, *outputs)):
+    if not is_behind(examined, behind):
         return examined
     return replace(
         examined,

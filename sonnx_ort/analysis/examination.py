@@ -10,6 +10,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.checked_values import CheckedValue, checked_values
 from sonnx_ort.analysis.declared_shapes import (
     Behind,
+    is_behind,
     unproved_shapes,
     value_without_declarations,
     values_behind,
@@ -157,7 +158,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
             violation.
         runtime: The version of onnxruntime that runs the model; None for any.
         known: An examination under the same terms, from before an edit that left every value as it
-            was and added none. Its facts are taken over, and so are the nodes that it has.
+            was and added none. Its facts are taken over, and so are the nodes that it has, without
+            those about which declared shapes may say more now.
 
     Raises:
         InvalidModel: An operand has a type that its operator does not support, or the model imports
@@ -175,7 +177,9 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_allowed_types(ruled, facts)
     unproved = unproved_shapes(model, facts)
     terms = _Terms(demands, tuple(waivers), runtime, values_behind(model.graph, unproved))
-    kept = {} if known is None else {node.ruled.node: node for node in known.nodes}
+    kept = {} if known is None else {each.ruled.node: each for each in known.nodes}
+    # An edit may have written down a shape that is not proved.
+    kept = {node: each for node, each in kept.items() if not is_behind(each, terms.behind)}
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators

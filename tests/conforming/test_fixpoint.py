@@ -253,3 +253,25 @@ def test_external_data_is_loaded_into_the_model(tmp_path: Path) -> None:
     onnx.save(model, path, save_as_external_data=True, location="w", size_threshold=0)
     (w,) = sonnx_ort.conform(path).model.graph.initializer
     assert numpy_helper.to_array(w).tolist() == [1, 1]
+
+
+WITHIN = sonnx_ort.Contract((sonnx_ort.ValueContract("x", (0, 5)),))
+
+
+@pytest.mark.parametrize("limits", [sonnx_ort.Contract(), WITHIN], ids=["alone", "contract"])
+def test_report_says_what_rests_on_the_shapes_that_were_written_down(
+    limits: sonnx_ort.Contract,
+) -> None:
+    """Any shape is taken for an input that is declared as a scalar: that of `s` is not proved."""
+    made = sonnx_ort.conform(
+        parse("(int64 x) => (int64[1] y) <int64[1] c = {3}> { s = Add(x, c) y = Div(c, s) }"),
+        contract=limits,
+    )
+    assert made.changes
+    asked = {"operators": "profile", "backend": "native", "contract": limits, "forecast": False}
+    told, found = (
+        [(str(o), o.status, o.rests_on_declaration) for o in report.obligations]
+        for report in (made.report, sonnx_ort.check(made.model, **asked))
+    )
+    assert told == found
+    assert any(resting for *_, resting in told)
