@@ -19,6 +19,7 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.conforming.bounds import Bound
+from sonnx_ort.conforming.dead_nodes import detach
 from sonnx_ort.conforming.stated import Stated
 from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
 from sonnx_ort.errors.remedies import Advice, Remedy, listed
@@ -239,6 +240,7 @@ class NodeEdit:
         operands: What is known of the operands that are given; none of an operator without rules.
         declared_results: The results as the file declares them; none of an operator without rules.
         added: The nodes to insert in front of the node, in their order.
+        moved: How many of these come from the subgraphs of the node, and cannot be put back.
         replacements: What takes the place of the node's outputs; None for one that is omitted.
         stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
@@ -260,6 +262,7 @@ class NodeEdit:
     operands: tuple[Operand, ...] = ()
     declared_results: tuple[Operand, ...] = ()
     added: list[ir.Node] = field(default_factory=list)
+    moved: int = 0
     replacements: tuple[ir.Value | None, ...] = ()
     stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
@@ -452,7 +455,7 @@ class NodeEdit:
         Raises:
             NoChangeError: The change takes too many nodes.
         """
-        if len(self.added) >= _MOST_NODES:
+        if len(self.added) - self.moved >= _MOST_NODES:
             raise NoChangeError(f"it takes more than {_MOST_NODES:,} nodes")
         if (version := operator_version(operator, self.opset)) > NEWEST[""]:
             raise NoChangeError(f"no change was verified with version {version} of {operator}")
@@ -490,6 +493,7 @@ class NodeEdit:
             self,
             tried=True,
             added=[],
+            moved=0,
             stored=[],
             not_fixed=set(),
             read=[],
@@ -513,10 +517,20 @@ class NodeEdit:
             )
 
     def discard(self) -> None:
-        """Leave the graph as it was; nothing but constants was put into it."""
+        """Leave the graph as it was; nothing but constants was put into it.
+
+        Nodes that were not put into it read none of its values any more.
+
+        Raises:
+            RuntimeError: Nodes were moved, so that the graph is not as it was.
+        """
+        if self.moved:
+            raise RuntimeError(f"a change at '{self.node.name}' moved nodes, and was not made")
         graph = cast(ir.Graph, self.node.graph)
         for value in self.stored:
             del graph.initializers[str(value.name)]
+        for node in self.added:
+            detach(node)
 
     def _name(self, purpose: str) -> str:
         # A name that only a trial gives is not taken.

@@ -10,7 +10,7 @@ what it counts from and to is. The nodes compute the same as before, in the same
 If and Loop since version 1, and Scan since version 9.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -72,7 +72,10 @@ def take_branch(edit: NodeEdit) -> list[ir.Value]:
     condition = edit.operand(0)
     known = _known(edit.facts, condition, {})
     if known is not None and known.size == 1:
-        return _released(edit, _moved(edit, _branch(edit, taken=bool(known.item()))))
+        branch = _branch(edit, taken=bool(known.item()))
+        # What is moved cannot be put back: a change that is not made says so before.
+        _own_values(edit.dry_run(), branch.outputs)
+        return _released(edit, _moved(edit, branch))
     if not edit.both_branches:
         raise NoChangeError(
             f"its condition '{condition.name}' depends on the input; ",
@@ -102,13 +105,29 @@ def _chosen(edit: NodeEdit, condition: ir.Value) -> list[ir.Value]:
     for one, other in zip(*(branch.outputs for branch in branches), strict=True):
         if edit.sizes(one) != edit.sizes(other) or edit.dtype(one) != edit.dtype(other):
             raise NoChangeError("its branches give results of different shapes or types")
-    op = Operators(edit)
-    index = op.Reshape(op.cast(condition, ir.DataType.INT64), [])
-    results = zip(*(_moved(edit, branch) for branch in branches), strict=True)
+    # What is moved cannot be put back: a change that is not made says so before.
+    trial = edit.dry_run()
+    _at_index(trial, _index_of(trial, condition), [branch.outputs for branch in branches])
+    index = _index_of(edit, condition)
+    results = _at_index(edit, index, [_moved(edit, branch) for branch in branches])
     detach_bodies(edit.node)
+    return results
+
+
+def _index_of(edit: NodeEdit, condition: ir.Value) -> ir.Value:
+    """A condition as the index of a branch: 0 or 1."""
+    op = Operators(edit)
+    return op.Reshape(op.cast(condition, ir.DataType.INT64), [])
+
+
+def _at_index(
+    edit: NodeEdit, index: ir.Value, branches: Sequence[Sequence[ir.Value]]
+) -> list[ir.Value]:
+    """The results of the branch at an index."""
+    op = Operators(edit)
     return [
         op.Gather(op.Concat(*(op.Unsqueeze(v, axes=[0]) for v in pair), axis=0), index, axis=0)
-        for pair in results
+        for pair in zip(*branches, strict=True)
     ]
 
 
@@ -123,6 +142,7 @@ def _moved(edit: NodeEdit, branch: ir.Graph) -> list[ir.Value]:
     nodes = list(branch)
     branch.remove(nodes)
     edit.added += nodes
+    edit.moved += len(nodes)
     return values
 
 
@@ -184,7 +204,13 @@ def unroll(edit: NodeEdit) -> list[ir.Value]:
 
 def _released(edit: NodeEdit, values: Sequence[ir.Value]) -> list[ir.Value]:
     """Let the bodies read nothing; what was not added gets a name of its own."""
+    own = _own_values(edit, values)
     detach_bodies(edit.node)
+    return own
+
+
+def _own_values(edit: NodeEdit, values: Iterable[ir.Value]) -> list[ir.Value]:
+    """Values as results of added nodes: of those that are none, copies."""
     op, added = Operators(edit), set(edit.added)
     return [value if value.producer() in added else op.Identity(value) for value in values]
 

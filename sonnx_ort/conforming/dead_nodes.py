@@ -54,8 +54,18 @@ def _remove(nodes: Sequence[ir.Node]) -> None:
             node.graph.remove(node, safe=True)
 
 
+def detach(node: ir.Node) -> None:
+    """Let a node that is in no graph read nothing, and so its subgraphs."""
+    detach_bodies(node)
+    _detach(node)
+
+
 def detach_bodies(node: ir.Node) -> None:
     """Let the nodes in a node's subgraphs read nothing, so that what they read is unread."""
     for inner in (inner for body in subgraphs_of(node) for inner in every_node(body)):
-        for position in range(len(inner.inputs)):
-            inner.replace_input_with(position, None)
+        _detach(inner)
+
+
+def _detach(node: ir.Node) -> None:
+    for position in range(len(node.inputs)):
+        node.replace_input_with(position, None)

@@ -322,6 +322,7 @@ class Round:
             if not (only_tried and why and subgraphs_of(edit.node)):
                 edit = edit.dry_run() if only_tried else edit
                 if not change.make(edit):
+                    edit.discard()
                     return None
                 self._require_kept(edit, replaced=bool(edit.replacements))
         except NoChangeError as reason:

@@ -2,12 +2,16 @@
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import onnxruntime as ort
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 import sonnx_ort
 from sonnx_ort import Contract, SizeContract, SonnxError, Status, ValueContract
+from sonnx_ort.analysis.values.value_facts import Facts
+from sonnx_ort.conforming import change
+from sonnx_ort.loading.traversal import ValueNames
 from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
 from support.sessions import quiet
@@ -289,3 +293,51 @@ def test_sizes_that_only_constants_tell_are_stored() -> None:
     (pad,) = [node for node in made.graph.node if node.op_type == "Pad"]
     (elements,) = [tensor for tensor in made.graph.initializer if tensor.name == pad.input[1]]
     assert onnx.numpy_helper.to_array(elements).tolist() == [0, 1, 0, 1]
+
+
+LONG_BRANCH = """(float[2] X, bool given) => (float[2] Y) {{ c = {condition} Y = If (c) <
+    then_branch = a () => (float[2] v) {{ u = Abs(X) w = Neg(u) x = Sqrt(u) v = Add(w, x) }},
+    else_branch = b () => (float[2] k) <float[2] k = {{1, 2}}> {{ n = Neg(X) }}> }}"""
+"""An If with a branch that returns a constant, which needs a copy to have a name of its own."""
+
+
+def long_branch(condition: str) -> onnx.ModelProto:
+    constants = {"true": np.array(True), "false": np.array(False)}
+    return parse(LONG_BRANCH.format(condition=condition), constants=constants)
+
+
+def test_nodes_of_branches_are_not_counted_as_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change, "_MOST_NODES", 6)
+    model = long_branch("Identity(given)")
+    made = sonnx_ort.conform(model, both_branches=True).model
+    assert "If" not in operators(made)
+    assert {"Abs", "Neg", "Sqrt", "Add"} < {*operators(made)}
+    for condition in (True, False):
+        run = {"X": np.float32([4, 9]), "given": np.array(condition)}
+        require_same_bits(model, made, run)
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"), [*(("Identity(given)", n) for n in range(6)), ("Identity(false)", 0)]
+)
+def test_branches_stay_whole_if_the_change_takes_too_many_nodes(
+    condition: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is moved out of a branch cannot be put back: nothing is, unless all of it succeeds."""
+    monkeypatch.setattr(change, "_MOST_NODES", most)
+    made = sonnx_ort.conform(long_branch(condition), both_branches=True)
+    node = made.model.graph.node[-1]
+    branches = [[each.op_type for each in body.g.node] for body in node.attribute]
+    assert branches[0] == ["Abs", "Neg", "Sqrt", "Add"]
+    reasons_given = " ".join(reason for _, reason in made.remaining)
+    assert f"it takes more than {most} nodes" in reasons_given
+
+
+def test_change_that_moved_nodes_is_not_left_half_made() -> None:
+    """No change does it; one that did would leave a branch without its nodes."""
+    model = ir.from_proto(long_branch("Identity(given)"))
+    node = model.graph[-1]
+    facts, names = Facts(model), ValueNames(model)
+    edit = change.NodeEdit(node, 17, facts, names, 10, {"": 17}, moved=1)
+    with pytest.raises(RuntimeError, match=r"^a change at '\w*' moved nodes, and was not made$"):
+        edit.discard()

@@ -217,6 +217,20 @@ def test_dead_node_that_may_end_a_run_gives_no_output() -> None:
     assert sonnx_ort.conform(made.model, name_outputs=True).changes == ()
 
 
+def test_dead_node_is_named_though_a_change_of_its_reader_was_tried() -> None:
+    """LessOrEqual is written by other nodes, and the dead one is not: it may end a run."""
+    made = sonnx_ort.conform(
+        parse(
+            "(float[n] x, float[m] y, float[k] u) => (bool[n] z) {"
+            " z = LessOrEqual(x, x) [divide] d = Div(x, y) [compare] w = LessOrEqual(d, u) }",
+            opset=13,
+        )
+    )
+    for report in (made.report, sonnx_ort.check(made.model)):
+        dead = [o.node for o in report.violations if o.rule.id == "Graph.dead_node"]
+        assert dead == ["divide", "compare"]
+
+
 @pytest.mark.parametrize("nodes", HARMLESS.values(), ids=HARMLESS)
 def test_dead_node_that_ends_no_run_is_removed(nodes: str) -> None:
     assert operators(sonnx_ort.conform(with_dead(nodes)).model) == ["Abs"]
