@@ -243,6 +243,7 @@ class NodeEdit:
         moved: How many of these come from the subgraphs of the node, and cannot be put back.
         replacements: What takes the place of the node's outputs; None for one that is omitted.
         stored: The initializers that were added to the graph.
+        before: The inputs and attributes that the node had; None as long as it has them.
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
         read: What the added nodes read while a change is tried, with the operators of these.
@@ -265,6 +266,7 @@ class NodeEdit:
     moved: int = 0
     replacements: tuple[ir.Value | None, ...] = ()
     stored: list[ir.Value] = field(default_factory=list)
+    before: tuple[tuple[ir.Value | None, ...], Mapping[str, ir.Attr]] | None = None
     not_fixed: set[str] = field(default_factory=set)
     tried: bool = False
     read: list[tuple[str, ir.Value]] = field(default_factory=list)
@@ -411,16 +413,19 @@ class NodeEdit:
     def set_attribute(self, name: str, value: Attribute) -> None:
         """Write an attribute of the node."""
         if not self.tried:
+            self._remember()
             self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
 
     def remove_attribute(self, name: str) -> None:
         """Remove an attribute of the node."""
         if not self.tried:
+            self._remember()
             del self.node.attributes[name]
 
     def set_input(self, position: int, value: ir.Value | None) -> None:
         """Let the node read another value, also after its last input."""
         if not self.tried:
+            self._remember()
             set_input(self.node, position, value)
             return
         self.given.append(position)
@@ -495,6 +500,7 @@ class NodeEdit:
             added=[],
             moved=0,
             stored=[],
+            before=None,
             not_fixed=set(),
             read=[],
             given=[],
@@ -516,16 +522,28 @@ class NodeEdit:
                 graph, self.node, [self.node], [], [*new], [*new.values()]
             )
 
-    def discard(self) -> None:
-        """Leave the graph as it was; nothing but constants was put into it.
+    def _remember(self) -> None:
+        """Keep what the node is before its first edit."""
+        if self.before is None:
+            self.before = tuple(self.node.inputs), dict(self.node.attributes)
 
-        Nodes that were not put into it read none of its values any more.
+    def discard(self) -> None:
+        """Leave the graph as it was: the node too, of which a part may be edited.
+
+        Nodes that were not put into the graph read none of its values any more.
 
         Raises:
             RuntimeError: Nodes were moved, so that the graph is not as it was.
         """
         if self.moved:
             raise RuntimeError(f"a change at '{self.node.name}' moved nodes, and was not made")
+        if self.before is not None:
+            inputs, attributes = self.before
+            self.node.resize_inputs(len(inputs))
+            for position, value in enumerate(inputs):
+                self.node.replace_input_with(position, value)
+            self.node.attributes.clear()
+            self.node.attributes.update(attributes)
         graph = cast(ir.Graph, self.node.graph)
         for value in self.stored:
             del graph.initializers[str(value.name)]

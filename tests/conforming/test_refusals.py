@@ -1,9 +1,11 @@
 """What no change is made of, with the reason: each is a shape, a type or an attribute by itself."""
 
+import numpy as np
 import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.conforming import change
 from support.conformed import reasons
 from support.graphs import parse
 
@@ -124,3 +126,29 @@ def test_lengths_that_may_be_fewer_than_the_sequences_are_not_read_before_opset_
     graph = "(float[t,b] x, int64[k] l) => (float[t,b] y) { y = ReverseSequence(x, l) }"
     told = reasons(parse(graph, opset=11), rounding=True)["Graph.operator_set"]
     assert told.startswith("whether each sequence has a length depends on the input")
+
+
+SEVERAL_EDITS = {
+    "operands": "(float[2,1] a, float[1,3] b) => (float[2,3] c) { [n] c = Sub(a, b) }",
+    "attributes and operands": (
+        "(float[4,5] a, int64 i) => (float[p,q] c) { s = Reshape(i, one) z = Sub(s, s)"
+        " [n] c = Slice(a, z, s) }"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SEVERAL_EDITS.values(), ids=SEVERAL_EDITS)
+def test_change_that_is_given_up_half_way_leaves_the_node_as_it_was(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parse(text, constants={"one": np.array([1])})
+    whole = len(sonnx_ort.conform(model).model.graph.node)
+    left = 0
+    for most in range(whole):
+        monkeypatch.setattr(change, "_MOST_NODES", most)
+        made = sonnx_ort.conform(model)
+        if any(f"more than {most} nodes" in reason for _, reason in made.remaining):
+            left += 1
+            before, after = (each.graph.node[-1] for each in (model, made.model))
+            assert (after.input, after.attribute) == (before.input, before.attribute)
+    assert left
