@@ -149,22 +149,18 @@ def _undeclared(operand: Operand) -> Operand:
 
 def _resting(obligation: Obligation, declared: Declared) -> Obligation:
     value, shape = declared
-    said = f"{_BUT}'{value.name}' is declared {format_shape(shape)}, which is not proved"
+    said = f"'{value.name}' is declared {format_shape(shape)}, which is not proved"
     return replace(
         obligation,
         status=Status.RUNTIME,
-        evidence=f"{obligation.evidence}{said}",
+        evidence=f"{obligation.evidence}; but {said}",
         rests_on_declaration=True,
+        evidence_once_rewritten=obligation.evidence,
     )
-
-
-_BUT = "; but "
-"""Stands between the evidence of a rule and what the file declares."""
 
 
 def undeclared(obligation: Obligation) -> Obligation:
     """The obligation of a model that declares no shapes that are not proved."""
-    if not obligation.rests_on_declaration or obligation.rule.requirement.subject is Subject.GRAPH:
+    if not obligation.evidence_once_rewritten:
         return obligation
-    evidence = obligation.evidence.rpartition(_BUT)[0]
-    return once_rewritten(replace(obligation, evidence=evidence))
+    return once_rewritten(replace(obligation, evidence=obligation.evidence_once_rewritten))

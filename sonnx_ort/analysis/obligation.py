@@ -74,6 +74,8 @@ class Obligation:
         checked_before: Whether a run decides it at a node that comes before, and not again here.
         rests_on_declaration: Whether it holds as soon as the file declares no shape that is not
             proved. The rewritten model declares none.
+        evidence_once_rewritten: The reason why it holds then; empty if it does not rest on such a
+            declaration, or is about declarations.
     """
 
     rule: Rule
@@ -95,6 +97,7 @@ class Obligation:
     written: Written | None = None
     checked_before: bool = False
     rests_on_declaration: bool = False
+    evidence_once_rewritten: str = ""
 
     @property
     def settled(self) -> bool:
@@ -196,7 +199,9 @@ def once_rewritten(obligation: Obligation) -> Obligation:
 
 def unsettled(obligation: Obligation) -> Obligation:
     """The obligation, as one that each run has to check at this node if it is not proved."""
-    return replace(obligation, checked_before=False, rests_on_declaration=False)
+    return replace(
+        obligation, checked_before=False, rests_on_declaration=False, evidence_once_rewritten=""
+    )
 
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:

@@ -128,6 +128,16 @@ def test_rewritten_model_proves_what_rested_on_a_declared_shape() -> None:
         assert (found.status, found.evidence) == (Status.PROVED, "both shapes are (n, k)")
 
 
+def test_rewritten_model_tells_nothing_of_the_declaration_whatever_its_value_is_called() -> None:
+    model = parse(BEHIND)
+    for names in (*(n.input for n in model.graph.node), *(n.output for n in model.graph.node)):
+        names[:] = ["a; but b" if name == "a" else name for name in names]
+    model.graph.value_info[0].name = "a; but b"
+    rewritten = sonnx_ort.rewrite(model, operators="Add", backend="native")
+    found = obligation(rewritten, "Add.float.R1", operators="Add")
+    assert (found.status, found.evidence) == (Status.PROVED, "both shapes are (n, k)")
+
+
 def test_rewritten_model_has_no_guard_for_it() -> None:
     added = [
         [node.op_type for node in rewritten.graph.node]
