@@ -65,6 +65,7 @@ class Facts:
             without = derived(model, self._types, constants=certain.constants)
             self._unguarded_shapes = _dimensions(without.established("shape"))
         self._derived = certain
+        self._of_tensors = certain.established("type")
         self._inference = Inference(model, self._types)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
         self.provenance = Provenance(model, self._of_open_sizes)
@@ -78,9 +79,9 @@ class Facts:
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
-        found = of_tensor(self._types.of(value))
+        found = self._of_tensors.get(value) or of_tensor(self._types.of(value))
         if found is not None:
-            return found
+            return str(found)
         # A sequence has the type of its elements.
         dtype = self._types.element_type(value)
         return None if dtype is None else type_name(dtype)
