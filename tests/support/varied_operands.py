@@ -16,7 +16,7 @@ Arrays = Sequence[np.ndarray]
 
 OTHER_EXAMPLES: Mapping[str, str] = {
     "Cast.float.C1": "X [2147483520.0, -0.5], float, to=6",
-    "Concat.C2": "X0 (2, 3), X1 (5, 3), X2 (1, 3), axis 0",
+    "Concat.C2": "X0 (2, 2, 3), X1 (2, 2, 5), X2 (2, 2, 1), axis -1",
     "Div.R5": "A [6, 9], B [3, 2], both int32",
     "MaxPool.C1": "X (1, 3, 2, 2), dilations=[2, 3], pads=[1, 1, 1, 1]",
     "MaxPool.fits": "X (1, 3, 4, 4), kernel_shape=[2, 3], pads=[0, 1, 0, 0]",
