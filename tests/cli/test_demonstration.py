@@ -3,13 +3,15 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from sonnx_ort import models
 from sonnx_ort.backends import Backend
 from sonnx_ort.cli.demo import next_command
+from sonnx_ort.installation import demonstration
 from sonnx_ort.installation.demonstration import Row, Verdict, demonstrate, run_case
-from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
+from sonnx_ort.models import Approximation, Case, Outputs, Rejection, RunViolation, StaticViolation
 
 
 @pytest.fixture(
@@ -90,6 +92,107 @@ def test_what_is_not_as_expected_fails_and_says_what_came(name, case_name, expec
     row = run_case(*with_expectation(name, case_name, expected))
     assert (row.got, row.verdict) == (got, Verdict.FAILED)
     assert not row.kept
+
+
+@pytest.mark.parametrize("backend", list(Backend))
+def test_each_case_runs_on_the_chosen_backend(monkeypatch, backend):
+    chosen = []
+    monkeypatch.setattr(demonstration, "run_case", lambda *given: chosen.append(given[-1]))
+    list(demonstrate(backend))
+    assert set(chosen) == {backend}
+
+
+@pytest.mark.parametrize("backend", list(Backend))
+def test_only_the_python_backend_has_what_is_expected_of_one_release(monkeypatch, backend):
+    example, case = bundled("div_int32", "x/0 typed")
+    given = []
+    monkeypatch.setattr(Case, "with_runtime", lambda case, version: given.append(version) or case)
+    run_case(example, case, backend)
+    assert given == [onnxruntime.__version__ if backend is Backend.PYTHON else None]
+
+
+@pytest.mark.parametrize("backend", list(Backend))
+def test_session_has_the_options_of_the_case(monkeypatch, backend):
+    given = {}
+
+    def refuse(*_, **options):
+        given.update(options)
+        raise ValueError("no session")
+
+    example, case = bundled("div_int32", "x/0 typed")
+    case = replace(case, edition="preliminary", broadcast="explicit", operators="Div")
+    monkeypatch.setattr(demonstration, "InferenceSession", refuse)
+    assert run_case(example, case, backend).got == "ValueError: no session"
+    assert given == {
+        "edition": "preliminary", "broadcast": "explicit", "operators": "Div", "backend": backend,
+    }  # fmt: skip
+
+
+APPROXIMATION = Approximation({"C": np.float32([2, 3, 7])}, 0.5)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("div_example_1_float32", APPROXIMATION), ("digits", None),
+])  # fmt: skip
+def test_output_that_the_rewrite_changes_is_a_failure(monkeypatch, name, expected):
+    example, case = bundled(name, "typed")
+    case = replace(case, expected=expected or case.expected)
+    assert run_case(example, case, Backend.NATIVE).kept
+    computed, calls = demonstration._outputs, []
+
+    def changed_before(session, case):
+        calls.append(session)
+        found = computed(session, case)
+        return {n: x + (len(calls) > 1) for n, x in found.items()}
+
+    monkeypatch.setattr(demonstration, "_outputs", changed_before)
+    row = run_case(example, case, Backend.NATIVE)
+    assert (row.verdict, len(calls)) == (Verdict.FAILED, 2)
+    assert row.got.startswith("the rewrite changes an output: ")
+
+
+@pytest.mark.parametrize(
+    ("expected", "level"),
+    [
+        (Outputs({}), onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL),
+        (APPROXIMATION, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL),
+    ],
+)
+def test_bits_are_compared_without_optimizations(expected, level):
+    _, case = bundled("div_int32", "x/0 typed")
+    options = demonstration._options(replace(case, expected=expected))
+    assert (options.graph_optimization_level, options.log_severity_level) == (level, 4)
+
+
+def test_violations_are_the_same_in_any_order():
+    one, other = StaticViolation("Div.R1", "a"), StaticViolation("Div.R4", "b")
+    assert demonstration.agrees(Rejection((one, other)), Rejection((other, one)))
+    assert not demonstration.agrees(Rejection((one, other)), Rejection((one, one)))
+
+
+WITHOUT_SHAPES = RunViolation("Div.int.C1", "Div", "divide", (), None, None)
+
+
+@pytest.mark.parametrize(
+    ("installed", "observed", "kept", "short"),
+    [
+        (False, WITHOUT_SHAPES, True, True),
+        (True, WITHOUT_SHAPES, False, False),
+        (False, None, True, False),
+        (False, replace(WITHOUT_SHAPES, rule="Div.int.C2"), False, True),
+    ],
+    ids=["not installed", "installed", "with shapes", "another rule"],
+)
+def test_error_without_shapes_is_kept_where_nothing_adds_them(
+    monkeypatch, installed, observed, kept, short
+):
+    example, case = bundled("div_int32", "x/0 typed")
+    found = observed or case.expected
+    monkeypatch.setattr(demonstration, "observe", lambda *_: found)
+    monkeypatch.setattr(demonstration, "is_installed", lambda _: installed)
+    row = run_case(example, case, Backend.NATIVE)
+    assert (row.kept, row.short) == (kept, short)
+    assert row.expected == "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"
 
 
 def test_classification_with_another_count_fails():

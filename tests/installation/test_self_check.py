@@ -8,9 +8,11 @@ import marshal
 import py_compile
 import re
 import shutil
+import sys
 from dataclasses import replace
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -18,7 +20,9 @@ import sonnx_ort
 from sonnx_ort import models, versions
 from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.compiled import library as compiled_library
+from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.installation import self_checking
+from sonnx_ort.installation.demonstration import Row, Verdict, run_case
 from sonnx_ort.installation.self_checking import Check, Outcome, SelfCheck
 from sonnx_ort.models import Example, Outputs
 from sonnx_ort.runs.isolated_run import Failed, IsolatedRuns
@@ -102,6 +106,8 @@ def test_versions_tried_are_those_of_the_lock_files(place: int) -> None:
     ("numpy", "2.4.0rc1", NOT_CHECKED, "2.4.0rc1 is no release"),
     ("onnxruntime", "", FAILED, "onnxruntime is not installed"),
     ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.14"),
+    ("Python", "3.14.2", PASSED, "3.14.2 is between 3.11 and 3.14"),
+    ("python-flint", "0.8.0", PASSED, "0.8.0 is between 0.8.0 and 0.9.0"),
     ("sympy", "1.13.3", NOT_CHECKED,
      "1.13.3 is older than 1.14.0, the oldest that the tests run with"),
     ("protobuf", "", FAILED, "protobuf is not installed"),
@@ -125,6 +131,75 @@ def test_version_that_is_too_old_fails_the_check(monkeypatch: pytest.MonkeyPatch
     assert "version of onnxruntime" in {check.name for check in failed(result)}
 
 
+@pytest.mark.parametrize(("outcomes", "ok"), [
+    ((PASSED, FAILED), False), ((NOT_CHECKED,), True), ((PASSED, NOT_CHECKED), True), ((), True),
+])  # fmt: skip
+def test_installation_is_in_order_unless_a_check_failed(
+    outcomes: tuple[Outcome, ...], *, ok: bool
+) -> None:
+    checks = tuple(Check("it", outcome, "") for outcome in outcomes)
+    assert SelfCheck({}, "", "", (), checks).ok is ok
+
+
+def test_each_backend_is_checked_or_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(name: str, *given: object) -> Check:
+        return Check(name, PASSED, str(given[-1]))
+
+    def missing(backend: Backend) -> Check | None:
+        return Check("it", NOT_CHECKED, "") if backend is Backend.NATIVE else None
+
+    monkeypatch.setattr(self_checking, "_optimizers", check)
+    monkeypatch.setattr(self_checking, "_cases", check)
+    monkeypatch.setattr(self_checking, "_missing_kernels", missing)
+    monkeypatch.setattr(self_checking, "_installed_files", lambda _: check("files", ""))
+    found = sonnx_ort.self_check().checks[len(versions.TRIED) :]
+    assert [(each.name, each.detail) for each in found] == [
+        ("optimizers, python backend", "python"),
+        ("bundled models, python backend", "python"),
+        ("it", ""),
+        ("optimizers, compiled backend", "compiled"),
+        ("bundled models, compiled backend", "compiled"),
+        ("files", ""),
+    ]
+
+
+def test_instructions_are_those_of_the_processor_that_choose_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = tmp_path / "cpuinfo"
+    processor.write_text("flags : fpu avx2 i8mm avx512fp16", encoding="utf-8")
+    monkeypatch.setattr(self_checking, "_PROCESSOR", processor)
+    assert [*self_checking._processor_flags()] == ["avx2", "i8mm"]
+    processor.unlink()
+    assert [*self_checking._processor_flags()] == []
+
+
+@pytest.mark.parametrize("backend", list(Backend))
+def test_cases_run_on_the_chosen_backend(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
+    """Errors without shapes are counted, and faulty ones are named nevertheless."""
+    chosen = []
+    rows = iter([(Verdict.KEPT, True), (Verdict.KEPT, False), (Verdict.FAILED, True)])
+
+    def call(_: IsolatedRuns, function: object, example: Example, *given: object) -> Row:
+        chosen.append((function, *given[1:]))
+        verdict, short = next(rows)
+        return Row(example.name, "it", "", "1", "2", verdict, short)
+
+    three = replace(EXAMPLE, cases=EXAMPLE.cases[:1] * 3)
+    with_examples(monkeypatch, three)
+    monkeypatch.setattr(IsolatedRuns, "call", call)
+    with IsolatedRuns() as runs:
+        found = self_checking._cases("cases", runs, backend)
+    assert chosen == [(run_case, backend)] * 3
+    assert found == Check(
+        "cases",
+        FAILED,
+        "2 of 3 cases give the expected result, 2 without the shapes and values that the python "
+        "backend adds",
+        ("div_example_1_float32, it: 2; expected 1",),
+    )
+
+
 def test_case_that_gives_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     case, *others = EXAMPLE.cases
     assert isinstance(case.expected, Outputs)
@@ -145,9 +220,12 @@ def test_case_that_ends_the_process_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with_examples(monkeypatch, EXAMPLE)
     death = Failed("the process is killed by SIGSEGV")
     monkeypatch.setattr(IsolatedRuns, "call", lambda *_: death)
-    assert cases().faults[0] == (
+    found, number = cases(), len(EXAMPLE.cases)
+    assert found.faults[0] == (
         "div_example_1_float32, typed: the process is killed by SIGSEGV; expected C = [2, 3, 7]"
     )
+    assert len(found.faults) == number
+    assert found.detail == f"0 of {number} cases give the expected result"
 
 
 def test_damaged_manifest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +266,7 @@ def test_optimizer_that_acts_nevertheless_is_named(
 
 def record_of(folder: Path) -> Distribution:
     """An installed package of the files in a folder, and a command, which an installer writes."""
-    rows = ["../../bin/it,sha256=AAAA,1", "it.dist-info/RECORD,,"]
+    rows = ["../../bin/it,sha256=AAAA,1", "/usr/bin/it,sha256=AAAA,1", "it.dist-info/RECORD,,"]
     for file in sorted(folder.rglob("*.py")):
         digest = base64.urlsafe_b64encode(hashlib.sha256(file.read_bytes()).digest())
         name = file.relative_to(folder).as_posix()
@@ -218,6 +296,21 @@ def test_compiled_kernels_are_looked_at_first(
     assert found is not None
     assert (found.name, found.outcome) == ("compiled backend", outcome)
     assert detail in found.detail
+
+
+def test_kernels_of_another_backend_are_not_damaged_where_the_library_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Backend) -> None:
+        raise BackendUnavailable("it is not installed")
+
+    library = tmp_path / "kernels.so"
+    library.touch()
+    monkeypatch.setattr(self_checking, "LIBRARY", library)
+    monkeypatch.setattr(self_checking, "require_runnable", refuse)
+    assert self_checking._missing_kernels(Backend.PYTHON) == Check(
+        "python backend", NOT_CHECKED, "it is not installed"
+    )
 
 
 @pytest.fixture
@@ -276,10 +369,13 @@ def compiled(package: Path, text: str, *, name: str = "changed", optimization: s
     return place
 
 
+@pytest.mark.parametrize("name", ["changed", "versions"])
 @pytest.mark.parametrize("optimization", ["", "1", "2"])
 @pytest.mark.parametrize("text", ["changed.other", "changed.py, 0", "lambda: changed.py"])
-def test_compiled_file_of_other_code_is_named(package: Path, text: str, optimization: str) -> None:
-    place = compiled(package, text, optimization=optimization)
+def test_compiled_file_of_other_code_is_named(
+    package: Path, text: str, optimization: str, name: str
+) -> None:
+    place = compiled(package, text, name=name, optimization=optimization)
     assert files().faults == (
         f"'{place}' is not what its source compiles to; delete it, and Python compiles it anew",
     )
@@ -301,6 +397,60 @@ def test_constants_are_compared_with_their_types(package: Path, one: str, other:
     assert self_checking.wrongly_compiled([(place, 0, package / "numbers.py")]) == [place]
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_code_is_compared_with_that_of_its_level(package: Path, level: int) -> None:
+    source = package / "asserting.py"
+    source.write_text('"""It asserts."""\nassert x\n', encoding="utf-8")
+    place = py_compile.compile(str(source), optimize=level)
+    found = [
+        self_checking.wrongly_compiled([(Path(place), other, source)]) == [] for other in (0, 1, 2)
+    ]
+    assert found == [other == level for other in (0, 1, 2)]
+
+
+def test_hash_that_is_cut_off_in_the_record_is_no_hash(package: Path) -> None:
+    record = package.parent / "it.dist-info" / "RECORD"
+    text = record.read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("it/lost.py,"))
+    digest = row.split(",")[1]
+    record.write_text(text.replace(digest, digest[:20]), encoding="utf-8")
+    assert files().faults == (f"'{package / 'lost.py'}' is not that of the wheel",)
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    (0, False), (1, 1.0), (0.0, -0.0), ("a", b"a"), ((1,), (1, 2)), ((1, (0.0,)), (1, (-0.0,))),
+    (frozenset({1, 2}), frozenset({1, 3})), (frozenset({1}), frozenset({1.0})),
+])  # fmt: skip
+def test_constants_that_are_equal_at_most_are_not_the_same(one: object, other: object) -> None:
+    assert self_checking._is_same(one, one)
+    assert not self_checking._is_same(one, other)
+    assert not self_checking._is_same(other, one)
+
+
+def parts(function: FunctionType) -> dict[str, object]:
+    """For each part of the code of a function another one."""
+    code = function.__code__
+    return {
+        "argcount": 1, "cellvars": ("y",), "code": bytes(len(code.co_code)), "consts": (None, 7),
+        "exceptiontable": b"other", "firstlineno": 0, "flags": code.co_flags ^ 32,
+        "freevars": ("z",), "kwonlyargcount": 0, "linetable": b"", "name": "other",
+        "names": ("other",), "posonlyargcount": 0, "qualname": "other",
+        "stacksize": code.co_stacksize + 1, "varnames": ("x", "other", "more"),
+    }  # fmt: skip
+
+
+def taking(x: int, /, other: int, *, last: int) -> int:
+    return x + other + last + len(REPOSITORY.name)
+
+
+@pytest.mark.parametrize("name", parts(taking))
+def test_code_that_differs_in_one_part_is_not_the_same(name: str) -> None:
+    code = taking.__code__
+    changed = code.replace(**{f"co_{name}": parts(taking)[name]})  # type: ignore[arg-type]
+    assert self_checking._is_same(code, code.replace(co_filename="another"))
+    assert not self_checking._is_same(code, changed)
+
+
 def test_code_that_another_folder_compiled_is_the_same(package: Path) -> None:
     compiled(package, "changed.py")
     assert files().outcome is PASSED
@@ -313,9 +463,17 @@ def test_damaged_compiled_file_is_named(package: Path, content: bytes) -> None:
     assert [fault.partition(" is not")[0] for fault in files().faults] == [f"'{place}'"]
 
 
-@pytest.mark.parametrize("name", ["versions.pyc", "added.cpython-310.pyc", "versions.so"])
+@pytest.mark.parametrize("name", [
+    "__pycache__/versions.pyc",
+    "__pycache__/added.cpython-310.pyc",
+    "__pycache__/versions.so",
+    "__pycache__/versions.cpython-310.so",
+    f"__pycache__/versions.{sys.implementation.cache_tag}.opt-3.pyc",
+    "another/versions.cpython-310.pyc",
+])  # fmt: skip
 def test_further_file_beside_compiled_ones_is_named(package: Path, name: str) -> None:
-    place = package / "__pycache__" / name
+    place = package / name
+    place.parent.mkdir(exist_ok=True)
     place.touch()
     assert files().faults == (f"'{place}' is not in the RECORD",)
 
