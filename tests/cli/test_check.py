@@ -262,3 +262,20 @@ def test_every_format_tells_what_can_be_mended(tmp_path: Path, report_format: st
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert ("[*] sonnx-ort conform fixes" if report_format == "text" else MENDING) in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--format", "html"], ["--cache", "kept"]],
+    ids=str,
+)
+def test_what_can_be_mended_is_not_found_out_without_a_forecast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(mendable(), "model.onnx")
+    line = ("check", "model.onnx", "--operators", "profile,-Graph", *options)
+    told, plain = command(*line), command(*line, "--no-forecast")
+    assert (told.returncode, plain.returncode) == (1, 1)
+    found = ["conform fixes" in done.stdout for done in (told, plain)]
+    assert found == [True, False]

@@ -366,6 +366,14 @@ def test_rule_that_is_defined_wrongly_is_named(
     )
 
 
+def test_lack_of_memory_is_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_nothing(_: str) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(application, "load", load_nothing)
+    assert refusal("check", "model.onnx") == "sonnx-ort: the memory does not suffice\n"
+
+
 def test_run_checks_what_check_leaves_to_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

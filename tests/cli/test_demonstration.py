@@ -8,10 +8,12 @@ import pytest
 
 from sonnx_ort import models
 from sonnx_ort.backends import Backend
+from sonnx_ort.cli import demo
 from sonnx_ort.cli.demo import next_command
 from sonnx_ort.installation import demonstration
 from sonnx_ort.installation.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Approximation, Case, Outputs, Rejection, RunViolation, StaticViolation
+from support.command import command
 
 
 @pytest.fixture(
@@ -224,6 +226,34 @@ def test_violations_are_not_printed(capfd):
     run_case(*bundled("div_int32", "x/0 typed"))
     run_case(*bundled("div_open_sizes", "3 and 1 typed"))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("backend", [Backend.PYTHON, Backend.NATIVE])
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.KEPT, 0), (Verdict.FAILED, 1)])
+def test_demo_says_what_is_not_as_expected_and_ends_so(monkeypatch, backend, verdict, status):
+    rows = [
+        Row("div_int32", "x/0 typed", "", "1", "1", Verdict.KEPT, short=True),
+        Row("digits", "typed", "", "1", "2", verdict),
+    ]
+    chosen = []
+    monkeypatch.setattr(demo, "play", lambda backend: chosen.append(backend) or [["a scene"]])
+    monkeypatch.setattr(demo, "demonstrate", lambda backend: chosen.append(backend) or rows)
+    done = command("demo", "--backend", backend)
+    assert (done.returncode, done.stderr, chosen) == (status, "", [backend, backend])
+    kept = 2 - status
+    failed = ["not as expected: digits, typed: 2; expected 1"] if status else []
+    assert done.stdout.splitlines()[:-2] == [
+        "a scene", "",
+        "0 of 0  give the numbers that the documents state",
+        "0 of 0  are rejected before any run",
+        "1 of 1  run, and fail with an error where a rule is violated",
+        f"{kept - 1} of 1  classify as before",
+        "0 of 0  give the same bits as before",
+        *failed,
+        f"2 cases: {kept} as expected, {status} not",
+        f"backend: {backend}",
+        "1 errors without the shapes and values that the python backend adds",
+    ]  # fmt: skip
 
 
 MODEL = models.path("normalization_broadcast")

@@ -229,3 +229,12 @@ def test_help_has_examples(name: str) -> None:
     assert done.returncode == 0
     examples = done.stdout[done.stdout.index("Examples:") :]
     assert f"sonnx-ort {name} " in examples or f"sonnx-ort {name}\n" in examples
+
+
+def test_model_on_standard_input_is_read_beside_others_at_once(folder: Path) -> None:
+    line = ["check", "-", "models/kept.onnx", "--operators", "default", "--jobs", "2"]
+    content = (folder / "broken.onnx").read_bytes()
+    done = run([sys.executable, "-m", "sonnx_ort", *line], content)
+    assert (done.returncode, done.stderr) == (1, b"")
+    verdicts = [text.split()[:2] for text in done.stdout.decode().splitlines()[:2]]
+    assert verdicts == [["-", "violated"], ["models/kept.onnx", "kept"]]

@@ -65,9 +65,13 @@ REPORTS = ["check m.onnx --format html -o r", "check m.onnx -o r", "audit m.onnx
 
 @pytest.mark.parametrize("line", REPORTS)
 def test_report_in_a_file_is_told(line: str) -> None:
-    told, quiet = command(*line.split()), command(*line.split(), "--quiet")
+    told = command(*line.split())
     assert (told.stdout, told.stderr) == ("r: written\n", "")
+    written = Path("r").stat().st_size
+    Path("r").unlink()
+    quiet = command(*line.split(), "--quiet")
     assert (quiet.stdout, quiet.stderr) == ("", "")
+    assert Path("r").stat().st_size == pytest.approx(written, abs=200)
 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="there is no device that is full")

@@ -186,6 +186,24 @@ def test_each_model_of_a_folder_has_its_own_settings(
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("setting", "verdict"),
+    [
+        ('ignore = "Div"', "left"),
+        ('select = "Div.float.R2"', "left"),
+        ('operators = "Add"', "kept"),
+    ],
+)
+def test_each_setting_for_some_files_is_theirs_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, verdict: str
+) -> None:
+    monkeypatch.chdir(folder)
+    text = f'operators = "Div"\n[[per-file]]\nfiles = "old/*"\n{setting}\n'
+    (folder / "sonnx-ort.toml").write_text(text, encoding="utf-8")
+    lines = command("check", "a.onnx", "old/a.onnx").stdout.splitlines()[:2]
+    assert [line.split()[:2] for line in lines] == [["a.onnx", "violated"], ["old/a.onnx", verdict]]
+
+
 @pytest.mark.parametrize("others", [["legacy.onnx"], ["old"]])
 def test_settings_of_the_first_model_are_not_those_of_the_others(
     folder: Path, others: list[str]
