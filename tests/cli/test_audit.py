@@ -300,6 +300,7 @@ UNUSABLE = {
     "--error x=1 --error x=2": "sonnx-ort: --error x=2: 'x' is given twice\n",
     "--size n": "sonnx-ort: --size n: the form is NAME=N\n",
     "--size n=2,3": "sonnx-ort: --size n=2,3: the form is NAME=N\n",
+    "--size n=2_0": "sonnx-ort: --size n=2_0: the form is NAME=N\n",
     "--size n=2 --size n=3": "sonnx-ort: --size n=3: 'n' is given twice\n",
     "--input-shape x=a": "sonnx-ort: --input-shape x=a: the form is NAME=N,N, such as "
     "x=1,3,48,320\n",

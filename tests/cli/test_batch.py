@@ -75,6 +75,12 @@ def test_link_that_leads_nowhere_is_no_usable_model(tmp_path: Path) -> None:
     assert model.error == f"there is no file '{name}'"
 
 
+def test_pipe_in_a_folder_is_no_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "z.onnx").touch()
+    assert below(tmp_path) == ["z.onnx"]
+
+
 @pytest.mark.parametrize("name", ["m.ONNXTXT", "m.OnnxJson", "m.ONNX"])
 def test_endings_in_capital_letters_are_those_in_small_ones(tmp_path: Path, name: str) -> None:
     model = binary_model("Div", "float", [3], [3])

@@ -243,6 +243,7 @@ def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
     ("--input =a.npy", "--input =a.npy: the form is NAME=FILE.npy"),
     ("--input A=", "--input A=: the form is NAME=FILE.npy"),
     ("--input A=none.npy", "there is no file 'none.npy'"),
+    ("--input A=B=a.npy", "there is no input 'A=B'; the model's inputs are A, B"),
     ("--input A=a.npy --input A=a.npy", "--input A=a.npy: 'A' is given twice"),
     ("--input A=a.npy --input B=b.npy --input D=b.npy",
      "there is no input 'D'; the model's inputs are A, B"),

@@ -52,3 +52,14 @@ def test_summaries_are_one_sentence_and_not_cut() -> None:
     assert listed == " ".join(f"{name} {text}" for name, text in COMMANDS.items())
     for text in COMMANDS.values():
         assert re.fullmatch(r"[A-Z][^.!?]*\.", text)
+
+
+@pytest.mark.parametrize(("of", "parameter", "group"), [
+    ("audit", "samples", Group.LOOK), ("diff", "samples", Group.INPUTS),
+    ("certify", "check", Group.INPUTS), ("reduce", "check", Group.LOOK),
+    ("check", "none_of_them", Group.OTHER),
+])  # fmt: skip
+def test_parameter_that_means_something_else_has_a_group_of_its_own(
+    of: str, parameter: str, group: Group
+) -> None:
+    assert group_of(of, parameter) is group

@@ -12,6 +12,7 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.cli.options import values_below
 from support.command import command, output, refusal
 from support.graphs import parse
 
@@ -124,6 +125,15 @@ def test_record_by_another_name_of_the_model(folder: Path) -> None:
 def test_model_is_replaced_by_force(name: str) -> None:
     shown = output(name, "m.onnx", "-o", "m.onnx", "--force", "--operators", "default")
     assert "\nm.onnx: written" in f"\n{shown}"
+
+
+def test_values_of_a_folder_have_three_endings_and_lie_below_it_as_well(folder: Path) -> None:
+    for name in ("a.npz", "there/b.pb", "c.txt", "d.onnx"):
+        (folder / "data" / name).parent.mkdir(exist_ok=True)
+        (folder / "data" / name).touch()
+    found = sorted(path.as_posix() for path in values_below(Path("data")))
+    assert found == ["data/a.npz", "data/there/b.pb", "data/x.npy"]
+    assert [*values_below(None)] == []
 
 
 def test_file_beside_samples_is_no_input() -> None:

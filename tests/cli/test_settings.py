@@ -130,6 +130,11 @@ WRONG = [
       "operators, backend, select, ignore, waivers, contract, fail-on")),
     ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
     ("operators = 3", "operators=3 is not a list of names; write a string or a list of strings"),
+    ('select = ["Div", 3]',
+     "select=['Div', 3] is not a list of names; write a string or a list of strings"),
+    ('[tool.sonnx-ort]\nedition = "typed"',
+     ("'tool' is not a setting; choose from edition, broadcast, operators, backend, select, "
+      "ignore, waivers, contract, fail-on")),
     ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),
     ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
     ('[[per-file]]\nedition = "typed"',
