@@ -201,6 +201,18 @@ def test_sequence_of_another_byte_order_is_read_as_its_numbers(backend: str) -> 
     np.testing.assert_array_equal(session.run(None, given)[0], np.float32([2, 4]))
 
 
+@BACKENDS
+def test_bound_input_of_another_byte_order_is_read_as_its_numbers(backend: str) -> None:
+    model = parse("(float[n] x, float[n] w) => (float[n] y) { y = Div(x, w) }")
+    session = sonnx_ort.InferenceSession(model, quiet(), backend=backend)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", np.array([6, 8], SWAPPED))
+    binding.bind_cpu_input("w", np.array([3, 2], SWAPPED))
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], np.float32([2, 4]))
+
+
 def test_callback_gets_what_is_wrong() -> None:
     done = run_python(
         f"""

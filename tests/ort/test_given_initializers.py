@@ -118,6 +118,26 @@ def test_constant_that_is_replaced_later_ends_the_session(backend: str) -> None:
 
 
 @BACKENDS
+def test_constant_that_is_replaced_between_two_restarts_ends_the_session(backend: str) -> None:
+    """A restart that fails leaves the options of the session where a program finds them."""
+    session = sonnx_ort.InferenceSession(parse(MODELS["initializer"]), backend=backend)
+    with pytest.raises(ValueError, match="should be the same length"):
+        session.set_providers(["CPUExecutionProvider"], [{}, {}])
+    session.get_session_options().add_initializer("w", OTHER)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        session.set_providers(["CPUExecutionProvider"])
+    assert str(caught.value) == message("w")
+
+
+@pytest.mark.parametrize(("backend", "name"), [("native", "y_code"), ("python", "y_shape")])
+def test_value_that_enforces_the_profile_is_not_replaced(backend: str, name: str) -> None:
+    model = parse("(float[n] x, float[m] w) => (float[n] y) { y = Div(x, w) }")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.InferenceSession(model, replacing(name), backend=backend)
+    assert str(caught.value) == message(name)
+
+
+@BACKENDS
 def test_divisor_that_is_replaced_does_not_end_the_process(backend: str) -> None:
     """ONNX Runtime divides the smallest integer by -1 with SIGFPE."""
     child = run_python(
@@ -241,6 +261,20 @@ def test_argument_does_not_switch_optimizers_on(backend: str) -> None:
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, {"x": np.ones(4, np.float32), "w": np.ones(1, np.float32)})
     assert (caught.value.rule, caught.value.node) == ("Div.float.R1", "d")
+
+
+@BACKENDS
+def test_argument_switches_more_optimizers_off(backend: str, tmp_path: Path) -> None:
+    options = quiet()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    sonnx_ort.InferenceSession(
+        parse(MODELS["folded result"]),
+        options,
+        backend=backend,
+        disabled_optimizers=["ConstantFolding"],
+    )
+    optimized = onnx.load(tmp_path / "optimized.onnx")
+    assert "Neg" in {node.op_type for node in optimized.graph.node}
 
 
 @BACKENDS

@@ -9,6 +9,8 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper
+from onnxruntime.capi.onnxruntime_inference_collection import OrtDevice
+from onnxruntime.capi.onnxruntime_pybind11_state import OrtValueVector
 
 import sonnx_ort
 from sonnx_ort.errors import ContractViolation
@@ -177,6 +179,18 @@ def test_violation_of_a_run_with_a_binding_is_named() -> None:
     started = session(RESHAPED, verify_proofs=False)
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         started.run_with_iobinding(bound(started))
+    require_named(caught.value)
+
+
+def test_violation_of_a_run_on_a_vector_of_values_is_named() -> None:
+    values = OrtValueVector()
+    for array in (X, SIZES):
+        values.push_back(ort.OrtValue.ortvalue_from_numpy(array)._ortvalue)
+    place = [OrtDevice.make("cpu", 0)._get_c_device()]
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session(RESHAPED).run_with_ortvaluevector(
+            ort.RunOptions(), ["x", "s"], values, ["y"], OrtValueVector(), place
+        )
     require_named(caught.value)
 
 

@@ -27,7 +27,6 @@ MODEL = """
     feeds = {"t0": np.ones(200_000, np.float32), "one": np.ones(200_000, np.float32)}
     session = sonnx_ort.InferenceSession(made)
     session.run(None, feeds)
-    threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT)).start()
 """
 
 
@@ -43,6 +42,7 @@ def test_interrupted_run_raises_keyboard_interrupt_and_the_process_lives() -> No
         MODEL,
         """
         try:
+            threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT)).start()
             for _ in range(1000):
                 session.run(None, feeds)
         except KeyboardInterrupt:

@@ -166,6 +166,23 @@ def test_violation_is_told_where_onnxruntime_fails_before_the_guard(verify_proof
     assert (caught.value.rule, caught.value.shapes) == ("Div.float.R1", ((3,), (1,)))
 
 
+def test_violation_in_a_branch_that_takes_the_place_of_its_if_is_told() -> None:
+    """ONNX Runtime gives the nodes of such a branch other names, also the guards."""
+    chosen = parse("""(int32[n] x, int32[n] y) => (int32[n] z) {
+        c = Constant<value = bool {1}>()
+        z = If(c) <
+            then_branch = t () => (int32[n] u) { [divide] u = Div(x, y) },
+            else_branch = e () => (int32[n] v) { v = Identity(x) }
+        >
+    }""")
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(chosen, quiet(), verify_proofs=False).run(
+            None, {"x": np.ones(2, np.int32), "y": np.zeros(2, np.int32)}
+        )
+    told = (caught.value.rule, caught.value.node, caught.value.index)
+    assert told == ("Div.int.C1", "divide", (0,))
+
+
 THREADS = 8
 ROUNDS = 24
 """Each node breaks each rule in one of them."""

@@ -152,3 +152,15 @@ def test_binding_cannot_be_verified() -> None:
         "verify_proofs=True: a binding belongs to one session, so the python backend cannot "
         "repeat the run; use run or run_with_ort_values"
     )
+
+
+def test_binding_needs_no_second_run_where_the_python_backend_enforces() -> None:
+    session = sonnx_ort.InferenceSession(
+        squeezed(), quiet(), backend="python", broadcast="explicit", verify_proofs=True
+    )
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_cpu_input("y", Y)
+    binding.bind_output("z")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], np.ones((1, 3), np.float32))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from sonnx_ort import audit
@@ -27,11 +28,22 @@ def found(operator: str, *operands: Any, broadcast: str = "reject", **attributes
     ("Sub", (F([1, 2]), F([2])), ["Sub.float.R1"]),
     ("Div", (N([1, 2]), N([3, 0])), ["Div.int.C1"]),
     ("Div", (N([1, 2]), N([0])), ["Div.int.R1", "Div.int.C1"]),
+    ("Div", (np.int64([1, 2]), N([0])), ["Div.int.R2", "Div.int.R1"]),
+    ("Slice", (F([1, 2]),), ["Slice.R1", "Slice.R3"]),
     ("Acos", (F([0.5, 2]),), ["Acos.float.C1"]),
     ("Transpose", (F([1]),), []),
 ])  # fmt: skip
 def test_rules_that_operands_break(operator: str, operands: Any, rules: list[str]) -> None:
     assert [each.partition(":")[0] for each in found(operator, *operands)] == rules
+
+
+@pytest.mark.parametrize(("version", "rules"), [("1.20.0", ["Min.int.C1"]), ("99.0.0", [])])
+def test_rule_that_a_version_of_onnxruntime_does_not_need_is_not_broken(
+    version: str, rules: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    broken = found("Min", np.int64([3 * 10**9]), np.int64([0]))
+    assert [each.partition(":")[0] for each in broken] == rules
 
 
 def test_run_does_not_show_whether_operands_are_constants() -> None:
