@@ -274,7 +274,9 @@ def _places(graph: onnx.GraphProto, known: Mapping[str, str]) -> Iterator[tuple[
     for node in graph.node:
         read = [places.get(name, name) for name in node.input]
         passed = _passed(node.op_type, read)
-        for number, name in enumerate(filter(None, node.output)):
+        for number, name in enumerate(node.output):
+            if not name:
+                continue
             text = repr((node.domain, node.op_type, number, read))
             place = hashlib.sha256(text.encode()).hexdigest()
             places[name] = known.get(name, passed or place)

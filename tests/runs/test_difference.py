@@ -151,6 +151,24 @@ def test_inputs_that_do_not_fit_both_models(
     assert str(caught.value) == told
 
 
+def test_model_without_nodes_is_refused() -> None:
+    nothing = parse("(float[3] x) => (float[3] x) { }")
+    with pytest.raises(SonnxError, match="ONNX Runtime refuses: "):
+        compare(nothing, nothing, {})
+
+
+def test_weights_that_are_missing_are_told_before_any_run(tmp_path: Path) -> None:
+    model = parse(
+        "(float[3] x) => (float[3] y) { y = Mul(x, w) }", constants={"w": np.ones(3, np.float32)}
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="weights", size_threshold=0)
+    (tmp_path / "weights").unlink()
+    for models in ((model, path), (path, model)):
+        with pytest.raises(SonnxError, match="weights"):
+            compare(*models, {})
+
+
 @BACKENDS
 def test_violation_is_the_same_in_each_run(backend: str) -> None:
     model = "(int32[n] A, int32[n] B) => (int32[n] z) { [one] C = Div(A, B) z = Div(C, B) }"
@@ -182,6 +200,16 @@ def test_difference_within_the_tolerance_is_none(
     found = compare(NEAR, FAR, sample, tolerance=Tolerance(measure, most))
     assert found.equal is equal
     assert [(m.name, m.index, m.count) for m in found.mismatches] == [("y", (1,), 1)] * (not equal)
+
+
+def test_elements_within_the_tolerance_are_not_counted() -> None:
+    near, far = (parse(NEAR_BY.format(constants)) for constants in ("1, 1, 1", "1.5, 3, 4"))
+    sample = {"x": np.ones(3, np.float32)}
+    (found,) = compare(near, far, sample, tolerance=Tolerance(Measure.ABSOLUTE, 1)).mismatches
+    assert (found.index, found.count, found.elements) == ((1,), 2, (1, 3))
+
+
+NEAR_BY = "(float[3] x) => (float[3] y) <float[3] c = {{{}}}> {{ y = Mul(x, c) }}"
 
 
 def test_bits_are_not_tolerated() -> None:
@@ -230,6 +258,7 @@ TINY = float(np.finfo(np.float32).smallest_subnormal)
     (np.float16, 1.0, 1 + 2**-10, 1, 1, 2**-10, 2**-10),
     (ml_dtypes.bfloat16, 1.0, 1 + 2**-7, 1, 1, 2**-7, 2**-7),
     (np.int8, -128, 127, 1, 255, 255, 255 / 128),
+    (np.int64, 2**53, 2**53 + 1, 1, 1, 1, 2**-53),
     (np.int64, -(2**63), 2**63 - 1, 1, 2.0**64, 2.0**64, 2.0),
     (np.uint64, 0, 2**64 - 1, 1, 2.0**64, 2.0**64, INF),
     (np.bool_, True, False, 1, 1, 1, 1),
@@ -335,6 +364,26 @@ def test_values_at_one_place_are_not_matched_if_one_graph_has_more() -> None:
     other = parse(BRANCHES.replace("@", "b"))
     other.graph.node.insert(0, onnx.helper.make_node("Mul", ["x", "u"], ["more"]))
     assert by_position(one, other) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "matched"),
+    [
+        ("v, i", "w, j", {"v": "w", "i": "j"}),
+        ("v, i", '"", j', {"i": "j"}),
+        ('"", i', "w, j", {"i": "j"}),
+        ("v, i", "w", {"v": "w"}),
+    ],
+    ids=["both", "of the second model", "of the first model", "the first alone"],
+)
+def test_results_of_one_node_are_matched_by_their_numbers(
+    one: str, other: str, matched: dict[str, str]
+) -> None:
+    first, second = (
+        parse(f"(float[3] x, int64[1] k) => (float[3] y) {{ {each} = TopK(x, k) y = Neg(x) }}")
+        for each in (one, other)
+    )
+    assert by_position(first, second) == matched
 
 
 def compared_with(other: onnx.ModelProto) -> Comparison:

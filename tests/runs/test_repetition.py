@@ -112,6 +112,13 @@ def test_value_at_which_more_threads_differ_is_the_first_one() -> None:
 
 
 @pytest.mark.upstream
+def test_run_differs_in_a_value_that_no_output_shows() -> None:
+    hidden = parse("(float[n] x) => (int64[k] z) { a = Abs(x) [log] y = Log(a) z = Shape(y) }")
+    (found,) = repeat(hidden, MANY, [Way("2 threads", Settings(threads=2))], 1)
+    assert found == Repeated("2 threads", 1, 1, ("'y' of Log 'log'",))
+
+
+@pytest.mark.upstream
 def test_optimizers_that_change_outputs_are_named() -> None:
     model = parse(
         """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
