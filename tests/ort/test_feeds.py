@@ -43,6 +43,13 @@ WRONG = [
             "example with astype('float32') and give axis 1 size 3"
         ),
     ),
+    (
+        {"x": np.array([[b"a"]])},
+        (
+            f"the input 'x' is string of shape (1, 1), but {X_WANTED}; convert it, for "
+            "example with astype('float32') and give axis 1 size 3"
+        ),
+    ),
     ({"x": X[0]}, f"the input 'x' is float32 of shape (3,), but {X_WANTED}; give it 2 axes"),
     (
         {"x": np.float32([[[1, 2, 3]]])},

@@ -12,6 +12,8 @@ from onnx import TensorProto
 
 import sonnx_ort
 from sonnx_ort.loading.external_data import refer
+from sonnx_ort.ort.given_initializers import holds_files, read_files
+from sonnx_ort.ort.session_options import WEIGHTS_FOLDER
 from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import quiet
@@ -219,3 +221,21 @@ def test_file_that_changes_meanwhile_starts_no_session(source, tmp_path, monkeyp
     monkeypatch.setattr(ort.InferenceSession, "__init__", changing)
     with pytest.raises(sonnx_ort.SonnxError, match="has changed since the model was read"):
         sonnx_ort.InferenceSession(model, backend="native")
+
+
+@in_memory
+def test_folder_that_options_name_is_no_file_in_memory(tmp_path: Path) -> None:
+    options = quiet()
+    options.add_session_config_entry(WEIGHTS_FOLDER, str(tmp_path))
+    assert not holds_files(options)
+
+
+@in_memory
+def test_bytes_in_memory_belong_to_their_tensors_where_one_has_none() -> None:
+    options = quiet()
+    getattr(options, _ADD)(["w"], [b"ab"], [2])
+    places = ((0, 0), (0, 1), (1, 1))
+    tensors = [TensorProto(data_type=TensorProto.UINT8, dims=[length]) for _, length in places]
+    for tensor, (offset, length) in zip(tensors, places, strict=True):
+        refer(tensor, "w", offset, length)
+    assert read_files(options, tensors) == [b"", b"a", b"b"]

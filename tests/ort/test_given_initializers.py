@@ -12,7 +12,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import OrtValueVector
 
 import sonnx_ort
 from sonnx_ort.ort import given_initializers
-from sonnx_ort.ort.given_initializers import AddedInitializers, copied
+from sonnx_ort.ort.given_initializers import AddedInitializers, copied, replaceable_names
 from support.backends import BACKENDS
 from support.child import run_python
 from support.graphs import parse
@@ -51,6 +51,13 @@ MODELS = {
         z = Add(x, w)
     }""",
 }
+
+
+def test_sparse_initializer_can_be_replaced_too() -> None:
+    model = parse("(float[2] x) => (float[2] y) { y = Div(x, w) }")
+    values = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], float_data=[2])
+    model.graph.sparse_initializer.add(values=values, dims=[2])
+    assert replaceable_names(model) == {"w", "y"}
 
 
 def replacing(name: str) -> ort.SessionOptions:

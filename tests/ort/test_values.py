@@ -173,6 +173,11 @@ def test_size_that_the_model_gives_as_a_negative_one_is_open() -> None:
     assert what_is_wrong([declared], {"x": np.ones((3, 2), np.float32)}) == ""
 
 
+def test_size_of_0_is_one_that_the_model_declares() -> None:
+    (declared,) = graph_inputs(parse("(float[0, n] x) => (float[0, n] y) { y = Neg(x) }"))
+    assert declared.shape == (0, "n")
+
+
 def test_bytes_of_a_wider_type_are_left_as_they_are() -> None:
     given = np.array([b"\x80\x3f\x00\x00"], "V4")
     made = as_tensors([UNSIGNED], {"x": given})["x"]

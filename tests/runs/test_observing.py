@@ -108,6 +108,35 @@ def test_sequence_between_parts_is_carried(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
+def test_output_whose_parts_give_other_bits_is_told_and_judged_as_the_run_gave_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = observing._Walk._run
+
+    def other(walk: Any, nodes: Any, wanted: Any) -> Any:
+        return {name: array + F(1) for name, array in run(walk, nodes, wanted).items()}
+
+    monkeypatch.setattr(observing._Walk, "_run", other)
+    audit = sonnx_ort.audit(parse("(float[3] x) => (float[3] z) { z = Neg(x) }"))
+    assert (audit.unlike, [node.verdict for node in audit.nodes]) == (("z",), [Verdict.EXACT])
+
+
+def test_values_of_parts_that_do_not_run_are_those_of_the_whole_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = sonnx_ort.audit(network(), FEEDS)
+    made = observing._observed_part
+
+    def without_types(*said: Any, **more: Any) -> onnx.ModelProto:
+        model = made(*said, **more)
+        for value in model.graph.input:
+            value.ClearField("type")
+        return model
+
+    monkeypatch.setattr(observing, "_observed_part", without_types)
+    assert sonnx_ort.audit(network(), FEEDS) == whole
+
+
 @pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_enforced_model_is_audited(backend: str) -> None:
     model = parse("(float[n] x, float[m] y) => (float[n] z) { [divide] z = Div(x, y) }")
@@ -207,6 +236,25 @@ def test_every_step_is_audited_on_request() -> None:
     assert audited == [4 * 3, 9 * 3]
 
 
+@pytest.mark.parametrize(("limit", "start", "n", "t", "steps"), [
+    ("n", "t", 5, True, 2), ("n", "t", 1, True, 1), ("n", "t", 5, False, 0),
+    ('""', "t", 0, True, 2), ('""', "t", 5, False, 0), ("n", '""', 5, True, 2),
+    ("n", '""', 1, False, 1),
+])  # fmt: skip
+def test_loop_is_run_again_as_long_as_its_limit_and_its_condition_let_it(
+    limit: str, start: str, n: int, t: bool, steps: int
+) -> None:
+    model = parse(
+        "(int64 n, bool t, float[m] x) => (float[m] z) <int64 last = {1}> "
+        f"{{ [repeat] z = Loop({limit}, {start}, x) <body = b (int64 i, bool c, float[m] v) "
+        "=> (bool d, float[m] w) { [less] d = Less(i, last) [double] w = Add(v, v) }> }"
+    )
+    feeds = {"n": np.array(n), "t": np.array(t), "x": X}
+    audit = sonnx_ort.audit(model, feeds, exhaustive=True)
+    assert {node.verdict for node in audit.nodes} == {Verdict.EXACT}
+    assert sum(node.audited for node in audit.nodes if node.node == "double") == steps * 3
+
+
 def test_fault_in_a_body_is_found() -> None:
     model = parse(
         "(bool c, float16[n] x, float16[n] y) => (float16[n] z) { [choose] z = If(c) "
@@ -219,6 +267,28 @@ def test_fault_in_a_body_is_found() -> None:
     assert [n.label for n in audit.outside] == ["If 'choose' then_branch / Sub 'subtract'"]
 
 
+@pytest.mark.parametrize(
+    ("model", "feeds", "label"),
+    [
+        (BRANCHES, {"c": np.array(True), "x": X, "y": Y}, "If 'choose'"),
+        (LOOP, {"n": np.array(2), "x": X, "y": Y}, "Loop 'repeat'"),
+        (SCAN, {"x": X, "y": np.stack([Y, X])}, "Scan 'scan'"),
+    ],
+)
+def test_body_that_gives_other_bits_alone_is_not_known(
+    model: Any, feeds: Any, label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = bodies._run
+    monkeypatch.setattr(bodies, "_run", lambda *said: [_next(array) for array in run(*said)])
+    (node,) = sonnx_ort.audit(model, feeds).nodes
+    assert (node.label, node.verdict) == (label, Verdict.NOT_KNOWN)
+    assert node.reason == "its body gives other bits of 'z' when it is run alone"
+
+
+def _next(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.nextafter(array, F(9)) if array.dtype.kind == "f" else array
+
+
 def test_body_with_too_many_steps_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "MOST_STEPS", 2)
     audit = sonnx_ort.audit(LOOP, {"n": np.array(3), "x": X, "y": Y})
@@ -226,6 +296,50 @@ def test_body_with_too_many_steps_is_not_known(monkeypatch: pytest.MonkeyPatch) 
         ("not known", "it has more than 2 steps")
     ]
     assert audit.counts[Verdict.NOT_KNOWN] == 1
+
+
+def test_loop_that_collects_nothing_is_not_followed_further_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bodies, "MOST_STEPS", 2)
+    model = parse(
+        "(int64 n, float[m] x) => (float[m] z) <bool t = {1}> { z = Loop(n, t, x) "
+        "<body = b (int64 i, bool c, float[m] v) => (bool d, float[m] w) "
+        "{ d = Identity(c) w = Neg(v) }> }"
+    )
+    loop = sonnx_ort.audit(model, {"n": np.array(3), "x": X}).nodes[-1]
+    assert (loop.verdict, loop.reason) == (Verdict.NOT_KNOWN, "it has more than 2 steps")
+
+
+READS_A_SEQUENCE = """s = SequenceConstruct(x, x)
+    z = If(c) <then_branch = t () => (float[m] a) { a = SequenceAt(s, first) },
+    else_branch = e () => (float[m] b) { b = Identity(x) }>"""
+GIVES_A_SEQUENCE = """s = If(c)
+    <then_branch = t () => (seq(float[m]) a) { a = SequenceConstruct(x, x) },
+    else_branch = e () => (seq(float[m]) b) { b = SequenceConstruct(x) }>
+    z = SequenceAt(s, first)"""
+
+
+@pytest.mark.parametrize(("graph", "reason"), [
+    (READS_A_SEQUENCE, "the run has no value for 's', which it reads"),
+    (GIVES_A_SEQUENCE, "a result of its body is no tensor"),
+])  # fmt: skip
+def test_body_with_what_is_no_tensor_is_not_known(graph: str, reason: str) -> None:
+    model = parse(f"(bool c, float[m] x) => (float[m] z) <int64 first = {{0}}> {{ {graph} }}")
+    audit = sonnx_ort.audit(model, {"c": np.array(True), "x": X})
+    assert reason in {node.reason for node in audit.nodes if node.operator == "If"}
+
+
+def test_scan_of_a_version_with_batches_is_not_known() -> None:
+    model = parse(
+        "(float[1, m] x, float[1, k, m] y) => (float[1, m] z) { "
+        "z = Scan <num_scan_inputs = 1, body = b (float[m] v, float[m] q) => (float[m] w) "
+        '{ w = Div(v, q) }> ("", x, y) }',
+        opset=8,
+    )
+    (node,) = sonnx_ort.audit(model, {"x": X[None], "y": Y[None, None]}).nodes
+    assert node.verdict is Verdict.NOT_KNOWN
+    assert node.reason == "a Scan before version 9 is not run again"
 
 
 @pytest.mark.parametrize(("written", "named"), [
