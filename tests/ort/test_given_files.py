@@ -93,6 +93,23 @@ def test_folder_of_the_options_goes_before_that_of_the_model(source, backend, tm
     assert quotients(session) == {2}
 
 
+@BACKENDS
+def test_tensor_of_a_node_is_read_from_the_folder_of_the_options(
+    backend: str, tmp_path: Path
+) -> None:
+    path = saved(tmp_path)
+    model = onnx.load(path, load_external_data=False)
+    constant = onnx.helper.make_node("Constant", [], ["w"], value=model.graph.initializer.pop())
+    model.graph.node.insert(0, constant)
+    onnx.save(model, path)
+    saved(tmp_path / "other")
+    (tmp_path / "other" / "w.bin").write_bytes(MEMORY)
+    options = quiet()
+    options.add_session_config_entry(WEIGHTS_FOLDER, str(tmp_path / "other"))
+    session = sonnx_ort.InferenceSession(path, options, backend=backend)
+    assert quotients(session) == {2}
+
+
 @pytest.mark.parametrize("source", [SOURCES["bytes"], SOURCES["object"]])
 @BACKENDS
 def test_model_without_a_place_is_in_the_working_directory(

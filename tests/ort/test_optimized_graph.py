@@ -385,7 +385,12 @@ def test_file_that_the_caller_asks_for_is_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "entries"),
-    [("optimized.ort", {}), ("optimized.onnx", {"session.save_model_format": "ORT"})],
+    [
+        ("optimized.ort", {}),
+        ("optimized.ORT", {}),
+        ("optimized.onnx", {"session.save_model_format": "ORT"}),
+        ("optimized.onnx", {"session.save_model_format": "ort"}),
+    ],
 )
 def test_format_in_which_nothing_is_found_again_is_refused(file, entries, tmp_path):
     options = ort.SessionOptions()

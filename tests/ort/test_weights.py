@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.loading.external_data import LARGE
+from sonnx_ort.ort.weights import private_copy
 from support.backends import on_each_backend
 from support.graphs import parse
 from support.sessions import quiet
@@ -254,6 +255,27 @@ def test_rejection_tells_of_the_whole_model(tmp_path) -> None:
 @on_each_backend
 def test_session_starts_anew_with_other_providers(source, tmp_path) -> None:
     session = sonnx_ort.InferenceSession(source(tmp_path), quiet())
+    session.set_providers(["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {"x": X, "y": X})[0], expected())
+
+
+def test_options_with_providers_of_their_own_are_not_copied() -> None:
+    """ONNX Runtime gives a copy back without them."""
+    options = quiet()
+    assert private_copy(options, weighted()) is not None
+    options.add_provider("CPUExecutionProvider", {})
+    assert private_copy(options, weighted()) is None
+
+
+@on_each_backend
+def test_session_on_a_relative_path_starts_anew_in_another_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_external_data(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    session = sonnx_ort.InferenceSession("apart.onnx", quiet())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     session.set_providers(["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {"x": X, "y": X})[0], expected())
 
