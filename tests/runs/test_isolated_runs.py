@@ -14,6 +14,7 @@ import pytest
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.source import read
 from sonnx_ort.runs import isolated_run
+from sonnx_ort.runs import limits as limits_module
 from sonnx_ort.runs.isolated_run import Failed, IsolatedRuns, types_of_outputs
 from sonnx_ort.runs.limits import LimitExceeded, Limits
 from support.child import run_program
@@ -100,6 +101,18 @@ def test_what_is_no_limit_is_refused(limits: dict[str, float], message: str) -> 
     with pytest.raises(SonnxError) as caught:
         Limits(**limits)  # type: ignore[arg-type]
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("said", "whole"), [("4000", 4000), (str(10**30), None), ("max", None)])
+def test_limit_of_memory_is_three_quarters_of_what_machine_and_container_have(
+    said: str, whole: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits_module, "_CONTAINERS", ())
+    machine = Limits().bytes
+    assert 0 < machine < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    (tmp_path / "memory.max").write_text(said, encoding="ascii")
+    monkeypatch.setattr(limits_module, "_CONTAINERS", (tmp_path / "memory.max",))
+    assert Limits().bytes == (machine if whole is None else 0.75 * whole)
 
 
 def test_errors_of_this_package_are_raised_of_what_is_attempted() -> None:

@@ -1,5 +1,6 @@
 """Runs, samples and values in files and folders: what is read again is what was written."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +191,33 @@ def test_value_without_a_file_counts_as_joined(tmp_path: Path) -> None:
         ("divide", "exact"),
     ]
     assert audit.nodes[1].recomputed == ("s",)
+
+
+def test_input_that_differs_from_its_file_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path, **VALUES)
+    assert sonnx_ort.audit(MODEL, {"x": X}, values=folder).ok
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.audit(MODEL, {"x": np.nextafter(X, F(9))}, values=folder)
+    assert str(caught.value) == (
+        f"the input 'x' that is given and '{folder / 'x.npy'}' differ; leave one of them out"
+    )
+
+
+def test_values_of_another_byte_order_are_read_as_their_numbers(tmp_path: Path) -> None:
+    swapped = {name: array.astype(F().dtype.newbyteorder()) for name, array in VALUES.items()}
+    audit = sonnx_ort.audit(MODEL, values=written(tmp_path, **swapped))
+    assert audit.counts[Verdict.EXACT] == 2
+
+
+def test_inputs_are_told_by_the_digest_of_their_elements_in_row_major_order() -> None:
+    model = parse("(float[2, 3] x, string[1] t) => (float[2, 3] y, string[1] u) "
+        "{ y = Neg(x) u = Identity(t) }")  # fmt: skip
+    x = np.asfortranarray(np.arange(6, dtype=F).reshape(2, 3))
+    one, other = (
+        sonnx_ort.audit(model, {"x": x, "t": np.array([text], object)}).inputs for text in "ab"
+    )
+    assert one["x"] == other["x"] == hashlib.sha256(np.arange(6, dtype=F).tobytes()).hexdigest()
+    assert one["t"] != other["t"]
 
 
 def test_inputs_may_be_given_apart(tmp_path: Path) -> None:
