@@ -193,6 +193,24 @@ def test_value_without_a_file_counts_as_joined(tmp_path: Path) -> None:
     assert audit.nodes[1].recomputed == ("s",)
 
 
+def test_value_that_the_run_has_not_is_not_saved(tmp_path: Path) -> None:
+    """An optimizer joins both nodes; what the audit computes between them is not of the run."""
+    model = parse("(float[n] x, float[n] y) => (float[n] z) <float one = {1}> "
+        "{ a = Div(one, x) z = Mul(a, y) }")  # fmt: skip
+    folder = tmp_path / "values"
+    x, y = np.random.default_rng(1).uniform(1, 2, (2, 50)).astype(F)
+    audit = sonnx_ort.audit(model, {"x": x, "y": y}, level="all", save_values=folder)
+    assert audit.nodes[1].recomputed == ("a",)
+    assert {path.name for path in folder.iterdir()} == {"x.npy", "y.npy", "z.npy"}
+
+
+def test_saved_text_is_audited_as_in_the_run(tmp_path: Path) -> None:
+    model = parse("(string[2] t) => (string[2] u) { u = Identity(t) }")
+    feeds = {"t": np.array(["one", "two"], object)}
+    run = sonnx_ort.audit(model, feeds, save_values=tmp_path / "values")
+    assert sonnx_ort.audit(model, values=tmp_path / "values").nodes == run.nodes
+
+
 def test_input_that_differs_from_its_file_is_refused(tmp_path: Path) -> None:
     folder = written(tmp_path, **VALUES)
     assert sonnx_ort.audit(MODEL, {"x": X}, values=folder).ok
@@ -259,9 +277,14 @@ def test_saved_values_of_small_types_are_audited_as_in_the_run(tmp_path: Path, t
     assert sonnx_ort.audit(model, values=tmp_path / "values").nodes == run.nodes
 
 
-def test_file_without_the_type_of_its_elements_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("elements", [
+    X.astype(ml_dtypes.float8_e4m3fn), np.zeros(3, [("one", "u1"), ("other", "u1")]),
+], ids=["of one byte", "records of two"])  # fmt: skip
+def test_file_without_the_type_of_its_elements_is_told(
+    elements: np.ndarray[Any, Any], tmp_path: Path
+) -> None:
     model = parse("(float[3] x) => (float[3] z) { s = Cast<to = 17>(x) z = Cast<to = 1>(s) }")
-    written(tmp_path, x=X, s=X.astype(ml_dtypes.float8_e4m3fn), z=X)
+    written(tmp_path, x=X, s=elements, z=X)
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.audit(model, values=tmp_path)
     assert str(caught.value) == (

@@ -7,7 +7,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.runs.audit.verdicts import Verdict
-from support.graphs import parse
+from support.graphs import parse, tensor
 
 ZEROS = {
     "a": np.array([-0.0, 0.0, -0.0], np.float32),
@@ -37,12 +37,16 @@ def test_zeros_of_an_enforced_model_are_exact(name: str, backend: str) -> None:
     assert not [broken for node in kernels for broken in node.broken]
 
 
-def test_result_that_something_else_reads_is_audited_itself() -> None:
+@pytest.mark.parametrize("is_output", [False, True], ids=["a node", "the caller"])
+def test_result_that_something_else_reads_is_audited_itself(is_output: bool) -> None:
     model = parse(MODELS["Max"])
     feeds = {name: ZEROS[name] for name in "ab"}
     enforced = sonnx_ort.rewrite(model, backend="native", operators="all,-Graph")
-    (negated,) = (node for node in enforced.graph.node if node.op_type == "Neg")
-    negated.input[0] = "h_result"
+    if is_output:
+        enforced.graph.output.append(tensor("h_result", "float", ["n"]))
+    else:
+        (negated,) = (node for node in enforced.graph.node if node.op_type == "Neg")
+        negated.input[0] = "h_result"
     (found,) = sonnx_ort.audit(enforced, feeds).outside
     assert (found.operator, found.node) == ("Max", "(output h_result)")
 
