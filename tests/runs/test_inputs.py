@@ -9,6 +9,7 @@ import pytest
 
 from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract, rewrite
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.facts.sizes import LARGEST
 from sonnx_ort.loading.source import read
 from sonnx_ort.ort.feeds import graph_inputs
 from sonnx_ort.runs import inputs
@@ -213,6 +214,26 @@ def test_sizes_that_contradict_a_given_input() -> None:
     assert str(caught.value) == ("shape x=2,3: 'x' is given, and has a shape; leave one out")
 
 
+def test_given_inputs_of_one_name_may_have_two_sizes() -> None:
+    given = {"x": np.ones((2, 3), np.float32), "y": np.ones(4, np.float32)}
+    assert made_for(SQUARE, given).arrays["y"].shape == (4,)
+
+
+def test_size_that_the_model_fixes_is_no_size_of_a_contract() -> None:
+    contract = Contract(shapes=(ShapeContract("x", ("n",)),), sizes=(SizeContract("n", 1, 8),))
+    made = made_for("(float[5] x) => (float[5] y) { y = Abs(x) }", contract=contract)
+    assert (made.arrays["x"].shape, made.chosen) == ((5,), {})
+
+
+def test_input_of_more_elements_than_any_rule_speaks_of_is_refused() -> None:
+    with pytest.raises(SonnxError) as caught:
+        made_for(SQUARE, sizes=Sizes({"n": 1 << 40, "m": 1 << 40}))
+    assert str(caught.value) == (
+        f"the input 'x' would be of shape ({1 << 40}, {1 << 40}), which has more than "
+        f"{LARGEST:,} elements; give smaller sizes= or input_shapes="
+    )
+
+
 def test_size_of_a_model_without_names() -> None:
     with pytest.raises(SonnxError) as caught:
         made_for("(float[2] x) => (float[2] y) { y = Identity(x) }", sizes=Sizes({"n": 1}))
@@ -229,6 +250,7 @@ def test_size_of_a_model_without_names() -> None:
         ("AveragePool <kernel_shape = [5, 5], strides = [5, 5]> (x)", (1, 32, 32)),
         ("MaxPool <kernel_shape = [3, 3], dilations = [20, 20]> (x)", (1, 64, 64)),
         ("MaxPool <kernel_shape = [3, 3]> (x)", (3, 3, 3)),
+        ("MaxPool <kernel_shape = [2, 2], dilations = [2, 2]> (x)", (3, 3, 3)),
         ("AveragePool <kernel_shape = [5, 5], pads = [1, 1, 1, 1]> (x)", (3, 3, 3)),
         ('AveragePool <kernel_shape = [9, 9], auto_pad = "SAME_UPPER"> (x)', (3, 3, 3)),
         ("Conv (x, kernel)", (1, 32, 32)),
@@ -290,6 +312,7 @@ RANGES = [
     ("bfloat16", (3, 300)),
     ("double", (-INFINITE, -5e6)),
     ("int64", (10, 30521)),
+    ("int32", (0.5, 2.5)),
     ("int8", (-1000, -100)),
     ("uint8", (-5, 1000)),
     ("uint64", (LAST - 5, LAST)),
@@ -305,6 +328,21 @@ def test_random_inputs_lie_in_the_range_of_a_contract(
     made = made_for(model, contract=contract).arrays
     inputs.require_within(contract, graph_inputs(model), made)
     assert (len(set(made["x"].tolist())) > 1) is (ends[0] < ends[1])
+
+
+@pytest.mark.parametrize(("ends", "numbers"), [((0.4, 1.2), {1}), ((-1.6, 0.4), {-1, 0})])
+def test_random_whole_numbers_are_not_rounded_out_of_their_range(
+    ends: tuple[float, float], numbers: set[float]
+) -> None:
+    contract = Contract((ValueContract("x", ends, whole=True),))
+    made = made_for("(float[50] x) => (float[50] y) { y = Abs(x) }", contract=contract)
+    assert set(made.arrays["x"].tolist()) == numbers
+
+
+def test_random_numbers_of_a_wide_range_are_near_0() -> None:
+    contract = Contract((ValueContract("x", (-1e30, 1e30)),))
+    made = made_for("(float[50] x) => (float[50] y) { y = Abs(x) }", contract=contract)
+    assert 1e5 < np.abs(made.arrays["x"]).max() <= 1e6
 
 
 def test_random_inputs_keep_the_ranges_of_indices_and_whole_numbers() -> None:
@@ -379,6 +417,8 @@ def test_given_and_said_sizes_come_before_those_of_a_contract() -> None:
         (SizeContract("n", 0, 900, multiple_of=100), 300),
         (SizeContract("n", 400, 800), 400),
         (SizeContract("n", 0, 0), 0),
+        (SizeContract("n", 0, 8, multiple_of=4), 4),
+        (SizeContract("n", 0, 900, multiple_of=100), 600),
     ],
     ids=str,
 )

@@ -363,6 +363,17 @@ def test_two_values_of_one_file_are_told(tmp_path: Path) -> None:
     )
 
 
+def test_names_that_windows_reserves_are_changed() -> None:
+    names = file_names(["con", "LPT1.weight", "contrast"])
+    assert list(names.values()) == ["_con", "_LPT1.weight", "contrast"]
+
+
+def test_long_names_that_differ_at_their_ends_alone_have_two_files() -> None:
+    names = file_names(["n" * 300 + end for end in "ab"]).values()
+    assert len(set(names)) == 2
+    assert max(map(len, names)) <= 200
+
+
 def test_values_whose_names_differ_in_capitals_alone_have_one_file() -> None:
     with pytest.raises(SonnxError) as caught:
         file_names(["gain", "Gain"])
