@@ -98,6 +98,7 @@ def test_callback_gets_the_violation() -> None:
     assert message.startswith("Reshape 'r' breaks Reshape.S.C1: 2 sizes are -1; ")
 
 
+@on_each_backend
 def test_guard_that_cannot_be_computed_hides_no_violation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -274,6 +275,35 @@ def test_violation_is_read_from_the_message(message: str) -> None:
 )
 def test_other_message_is_no_violation(message: str) -> None:
     assert violation_of_error(message) is None
+
+
+SENTENCE = RULES["Div.int.C1"].sentence
+OF_A_KERNEL = (
+    "[ONNXRuntimeError] : 1 : FAIL : Status Message: SONNX: Div 'd' breaks Div.int.C1: a zero "
+    "divisor: A[1] = 9, B[1] = 0; shapes {}. The rule: {}"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "shapes"),
+    [
+        ("A (2,), B (2,)", ((2,), (2,))),
+        ("X0 'a' (2,), X1 'b' (3, 4)", ((2,), (3, 4))),
+        ("X0 'a' (2,), X2 'b' (3, 4)", None),
+    ],
+    ids=["of two operands", "of any number", "hidden by a name"],
+)
+def test_violation_is_read_from_the_sentence_of_a_compiled_kernel(
+    said: str, shapes: tuple[tuple[int, ...], ...] | None
+) -> None:
+    found = violation_of_error(OF_A_KERNEL.format(said, SENTENCE))
+    assert isinstance(found, ContractViolation)
+    told = (found.rule, found.node, found.index, found.values, found.shapes)
+    assert told == ("Div.int.C1", "d", (1,), (9, 0), shapes)
+
+
+def test_sentence_that_is_not_of_the_rule_is_no_violation() -> None:
+    assert violation_of_error(OF_A_KERNEL.format("A (2,), B (2,)", "All is well.")) is None
 
 
 @pytest.mark.parametrize("size", [2, "n"])

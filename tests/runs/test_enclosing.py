@@ -98,6 +98,8 @@ BRANCH = (
     ("y = Concat<axis = 0>(x, x)", "it has the shape (2,), and that of the run (1,)"),
     ("q = QuantizeLinear(half, one)\n [square] y = Mul(q, q)",
      "Mul 'square': the integers of 'q' are not certain"),
+    ("q = QuantizeLinear(half, one)\n m = Max(q, q)\n [square] y = Mul(m, m)",
+     "Mul 'square': the integers of 'm' are not certain"),
     (BRANCH, "If 'branch': the operator is not followed"),
 ])  # fmt: skip
 def test_what_depends_on_a_node_that_is_not_followed_has_its_reason(body, reason):
