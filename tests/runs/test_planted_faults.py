@@ -163,6 +163,16 @@ def test_optimizer_that_divides_once_is_found() -> None:
     assert (node.label, node.recomputed) == ("Mul 'multiply'", ("a",))
 
 
+def test_node_that_was_joined_with_one_outside_is_not_known() -> None:
+    feeds = {"x": random(50), "y": random(50, seed=2)}
+    divide, multiply = sonnx_ort.audit(parse(INVERSE), feeds, level="all").nodes
+    assert (divide.verdict, multiply.verdict) == (Verdict.NOT_KNOWN, Verdict.OUTSIDE)
+    assert divide.reason == (
+        "the run has no value for its result: the optimizer joined it with the node that reads "
+        "it, or left it out"
+    )
+
+
 def test_without_an_optimizer_both_operators_are_exact() -> None:
     audit = sonnx_ort.audit(parse(INVERSE), {"x": random(50), "y": random(50, seed=2)})
     assert audit.counts[Verdict.EXACT] == 2
