@@ -412,7 +412,7 @@ def test_tests_of_the_files_are_tried_before_those_of_the_rest_of_the_room(
         return dict(zip(mutants, (1, 0), strict=False))
 
     monkeypatch.setattr(mutate, "statuses", answers)
-    mirrored, other = "sonnx_ort/runs/diff/difference.py", "sonnx_ort/runs/audit/judging.py"
+    mirrored, other = "sonnx_ort/runs/diff/difference.py", "sonnx_ort/runs/audit/other_places.py"
     mutants = [(other, 1), (mirrored, 1), (mirrored, 2)]
     found = mutate._found(mutants, ["tests/runs"], math.inf, ())
     assert asked == [
