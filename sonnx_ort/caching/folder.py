@@ -56,13 +56,18 @@ class Folder:
         head, _, content = whole.partition(b"\n")
         return content if head == _head(key, content) else None
 
+    @property
+    def writable(self) -> bool:
+        """Whether a result can be kept."""
+        return os.access(self._path, os.W_OK | os.X_OK)
+
     def require_writable(self) -> None:
         """Check before any work that a result can be kept.
 
         Raises:
             SonnxError: The folder can only be read.
         """
-        if not os.access(self._path, os.W_OK | os.X_OK):
+        if not self.writable:
             raise self._unusable("written", "it can only be read")
 
     def keep(self, key: str, content: bytes) -> None:

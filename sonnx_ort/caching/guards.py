@@ -67,7 +67,11 @@ def kept_guards(
             raise NotKept("another session had to tell what may be missing")
         return json.dumps(dict(guards)).encode("ascii")
 
-    return kept(Folder(cache), compared.key, look, content_of, _guards_in)
+    folder = Folder(cache)
+    if not folder.writable and folder.find(compared.key()) is None:
+        # A session does not need that what it found is kept.
+        return look()
+    return kept(folder, compared.key, look, content_of, _guards_in)
 
 
 def _guards_in(content: bytes) -> Mapping[str, str]:

@@ -206,6 +206,22 @@ def test_renamed_guard_of_a_model_from_the_cache_is_named_as_it_was(cache: Path)
     assert said[0].startswith("Div 'divide' breaks Div.float.R1: ")
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_folder_that_can_only_be_read_serves_sessions(
+    cache: Path, compared: list[bytes], monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    options: dict[str, Any] = {"operators": "Div", "backend": "native", "cache": cache}
+    sonnx_ort.InferenceSession(MODEL, **options)
+    if not known:
+        for path in cache.glob("guards-*"):
+            path.unlink()
+    monkeypatch.setattr(Folder, "writable", False)
+    before = sorted(cache.iterdir())
+    sonnx_ort.InferenceSession(MODEL, **options)
+    assert sorted(cache.iterdir()) == before
+    assert len(compared) == (1 if known else 2)
+
+
 @pytest.mark.parametrize("content", [b"[1]", b'{"a": 1}', b"{", b'"x"'])
 def test_names_of_guards_that_cannot_be_read_are_found_again(
     content: bytes, cache: Path, compared: list[bytes]
