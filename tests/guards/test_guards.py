@@ -15,11 +15,13 @@ from onnx import AttributeProto, helper
 from statements import kept_by
 
 from sonnx_ort.checker.expressions import Expressions, Tree
-from sonnx_ort.guards.catalog import breach, deciding_guard
+from sonnx_ort.guards.catalog import breach, compares_each, deciding_guard
 from sonnx_ort.guards.guard import GuardedNode, Precondition
 from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.graph import FINITE
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import OnShapes, on_shapes
 from sonnx_ort.profile.rule import VERSION, Rule, Status, Subject
 from sonnx_ort.terms.evaluation import answer_in_run
@@ -316,6 +318,36 @@ def test_flag_says_whether_a_value_breaks_its_contract(
         assert bool(evaluated(flag, {"x": array})) is broken, array
         found.add(broken)
     assert found == {True, False}
+
+
+OTHERS = [
+    (ValueContract("x"), (ElementType.BFLOAT16,)),
+    (ValueContract("x", (0, 100)), tuple(map(ElementType, ("int16", "uint16")))),
+    (ValueContract("x", (-2, 2), whole=True), FLOATS[:2]),
+]
+LIMITED = [
+    *((contract_requirement(e), kind) for e, kinds in CONTRACTS + OTHERS for kind in kinds),
+    *((FINITE.requirement, kind) for kind in FLOATS),
+]
+
+
+@pytest.mark.parametrize(("requirement", "kind"), LIMITED)
+def test_buffer_is_hidden_where_a_guard_makes_tensors_as_large_as_the_value(
+    requirement: OnElements, kind: ElementType
+) -> None:
+    known = GuardedNode([Operand("x", "x", "", kind, shape=(None, None))], kind, kind)
+    flag = breach(Expressions(21), requirement, [("value", "x")], known)
+    array = np.ones((2, 2), kind.dtype)
+    sizes = [evaluated(each, {"x": array}).size for each in _results(flag)]
+    assert (max(sizes) >= array.size) is compares_each(requirement, kind)
+
+
+def _results(tree: Tree) -> Iterator[Tree]:
+    """What the operators of an expression compute."""
+    if tree[0] not in ("value", "constant"):
+        yield tree
+        _, _, *inputs = tree
+        yield from (result for each in inputs for result in _results(each))
 
 
 def test_sum_that_overflows_breaks_no_wide_range() -> None:
