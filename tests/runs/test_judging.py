@@ -94,6 +94,16 @@ def test_nothing_is_known_where_nothing_is_defined() -> None:
     assert audit.reason.startswith("nothing is defined: ")
 
 
+def test_nothing_is_known_of_results_without_any_meaning() -> None:
+    """No document says what alpha does to integers."""
+    x = np.int32([[1, 2], [3, 4]])
+    audit = judged("Gemm", (x, x), 2 * (x @ x), alpha=2.5)
+    assert (audit.verdict, audit.audited, audit.undefined) == (Verdict.NOT_KNOWN, 4, 4)
+    assert audit.reason == (
+        "nothing is defined: no document says what alpha and beta do to integers"
+    )
+
+
 def test_kernel_that_gives_a_shape_too_is_judged_by_its_result() -> None:
     x, y = F([6, 8]), F([3, 2])
     audit = judged("CheckedDiv", (x, y), x / y, np.array([2]), domain="sonnx")
