@@ -12,7 +12,7 @@ Both operands of Add have the shape (n, k), by the rules of the operators. A ses
 takes s for [3, 4], and broadcasts an `a` of one element.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -37,22 +37,18 @@ Behind = Mapping[ir.Value, Declared]
 
 def unproved_shapes(model: ir.Model, facts: Facts) -> dict[ir.Value, Shape]:
     """The declared shapes that say more than is certain, by the value; of a value, one of them."""
-    inputs = frozenset(model.graph.inputs)
-    return {
-        value: stated
-        for value in defined_values(model.graph)
-        if value.name
-        for stated in _stated(value, held=value in inputs or value.is_initializer())
-        if not _is_proved(stated, facts, value)
-    }
-
-
-def _stated(value: ir.Value, *, held: bool) -> Iterator[Shape]:
-    """The declared shapes of a value, without that of its graph if ONNX Runtime holds it."""
-    own = None if held else declared_shape(value)
-    if own is not None:
-        yield own
-    yield from map(sizes_of, declared_elsewhere(value))
+    inputs, values = frozenset(model.graph.inputs), defined_values(model.graph)
+    elsewhere = declared_elsewhere(values)
+    unproved = {}
+    for value in filter(lambda value: value.name, values):
+        # ONNX Runtime holds inputs and initializers to what is declared of them there.
+        held = value in inputs or value.is_initializer()
+        own = None if held else declared_shape(value)
+        stated = [*([] if own is None else [own]), *map(sizes_of, elsewhere.get(value, ()))]
+        for shape in stated:
+            if not _is_proved(shape, facts, value):
+                unproved[value] = shape
+    return unproved
 
 
 def _is_proved(stated: Shape, facts: Facts, value: ir.Value) -> bool:

@@ -373,8 +373,9 @@ def _unproved_declarations(unproved: Mapping[ir.Value, Shape], facts: Facts) -> 
 
 
 def _wrong_declarations(values: Sequence[ir.Value], facts: Facts) -> Iterator[Finding]:
+    elsewhere = declared_elsewhere(values)
     for value in values:
-        shapes = [sizes_of(shape) for shape in declared_elsewhere(value)]
+        shapes = [sizes_of(shape) for shape in elsewhere.get(value, ())]
         if not value.is_graph_input():
             stated = declared_type(value)
             actual = facts.element_type(value)

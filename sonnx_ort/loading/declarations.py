@@ -18,10 +18,9 @@ _ELSEWHERE = "declared elsewhere"
 """The metadata of a value with the shapes that a file declares of it in other places."""
 
 
-def declared_elsewhere(value: ir.Value) -> list[ir.Shape]:
-    """The shapes that a file declares of a value beside that of `value.shape`."""
-    found: list[ir.Shape] = value.meta.get(_ELSEWHERE, [])
-    return found
+def declared_elsewhere(values: Iterable[ir.Value]) -> dict[ir.Value, list[ir.Shape]]:
+    """The shapes that a file declares of values beside their own, of those that have any."""
+    return {value: value.meta[_ELSEWHERE] for value in values if _ELSEWHERE in value.meta}
 
 
 def forget_elsewhere(value: ir.Value) -> None:
