@@ -12,7 +12,7 @@ Both operands of Add have the shape (n, k), by the rules of the operators. A ses
 takes s for [3, 4], and broadcasts an `a` of one element.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -23,7 +23,7 @@ from sonnx_ort.analysis.obligation import Obligation, once_rewritten
 from sonnx_ort.analysis.values.declarations import declared_shape, sizes_of
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.loading.declarations import declared_elsewhere
-from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.terms.operand import Operand, Shape, format_shape
@@ -35,9 +35,16 @@ Behind = Mapping[ir.Value, Declared]
 """What is declared without proof in front of each value, or of it itself."""
 
 
-def unproved_shapes(model: ir.Model, facts: Facts) -> dict[ir.Value, Shape]:
-    """The declared shapes that say more than is certain, by the value; of a value, one of them."""
-    inputs, values = frozenset(model.graph.inputs), defined_values(model.graph)
+def unproved_shapes(
+    inputs: Container[ir.Value], values: Sequence[ir.Value], facts: Facts
+) -> dict[ir.Value, Shape]:
+    """The declared shapes that say more than is certain, by the value; of a value, one of them.
+
+    Args:
+        inputs: The inputs of the model.
+        values: All values of the model.
+        facts: What is known of them.
+    """
     elsewhere = declared_elsewhere(values)
     unproved = {}
     for value in filter(lambda value: value.name, values):

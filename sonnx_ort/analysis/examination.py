@@ -48,13 +48,20 @@ from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Status, Subject
 
 
-def coverage(model: ir.Model, operators: Collection[str]) -> tuple[Coverage, ...]:
+def coverage(
+    model: ir.Model, every: Iterable[ir.Node], operators: Collection[str]
+) -> tuple[Coverage, ...]:
     """Count the nodes of a canonical model by operator, and classify each operator.
+
+    Args:
+        model: The model.
+        every: The nodes of its graph and subgraphs.
+        operators: The operators to enforce.
 
     Returns:
         One entry per operator, most frequent first, without the domain `sonnx`.
     """
-    nodes = list(every_node(model.graph))
+    nodes = list(every)
     for function in model.functions.values():
         nodes.extend(every_node(function.graph))
     counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
@@ -175,13 +182,14 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_known_version(ruled)
         _require_operands(ruled)
         require_allowed_types(ruled, facts)
-    unproved = unproved_shapes(model, facts)
+    values, every = defined_values(model.graph), every_node(model.graph)
+    unproved = unproved_shapes(frozenset(model.graph.inputs), values, facts)
     terms = _Terms(demands, tuple(waivers), runtime, values_behind(model.graph, unproved))
     kept = {} if known is None else {each.ruled.node: each for each in known.nodes}
     # An edit may have written down a shape that is not proved.
     kept = {node: each for node, each in kept.items() if not is_behind(each, terms.behind)}
-    nodes = _examine_in_order(model, profiled, facts, terms, kept)
-    general = _general_obligations(model, facts, nodes)
+    nodes = _examine_in_order(model, every, profiled, facts, terms, kept)
+    general = _general_obligations(values, facts, nodes)
     graph = GRAPH in demands.operators
     limited = tuple(
         value_without_declarations(value, terms.behind)
@@ -189,7 +197,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     )
     obligations = (
         *general,
-        *(graph_obligations(model, facts, identity, unproved) if graph else ()),
+        *(graph_obligations(model, values, facts, identity, unproved) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in limited),
     )
@@ -198,7 +206,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         demands,
         obligations,
         findings=find_declarations(model, facts) if tells_all and not graph else (),
-        coverage=coverage(model, demands.operators),
+        coverage=coverage(model, every, demands.operators),
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.ruled, demands))
@@ -271,8 +279,9 @@ def _to_enforce(ruled: RuledNode, demands: Demands) -> bool:
     return ruled.operator.name in demands.operators
 
 
-def _examine_in_order(
+def _examine_in_order(  # noqa: PLR0913, PLR0917 - what nodes are examined with
     model: ir.Model,
+    every: Sequence[ir.Node],
     profiled: Sequence[RuledNode],
     facts: Facts,
     terms: _Terms,
@@ -282,7 +291,6 @@ def _examine_in_order(
     by_node = {ruled.node: ruled for ruled in profiled}
     passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
-    every = tuple(every_node(model.graph))
     for node in followed(every, "applying rules to nodes", len(every)):
         if node not in by_node:
             passed.visit(node)
@@ -336,10 +344,10 @@ def apply_waivers(
 
 
 def _general_obligations(
-    model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
+    values: Iterable[ir.Value], facts: Facts, nodes: Sequence[ExaminedNode]
 ) -> tuple[Obligation, ...]:
     """The obligations for sparse tensors that no operator's rule covers."""
-    sparse = list(filter(is_sparse, defined_values(model.graph)))
+    sparse = list(filter(is_sparse, values))
     if not sparse:
         return ()
     dense = [

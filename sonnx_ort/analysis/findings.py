@@ -115,12 +115,17 @@ def _declarations(
 
 
 def graph_obligations(
-    model: ir.Model, facts: Facts, identity: Identity, unproved: Mapping[ir.Value, Shape]
+    model: ir.Model,
+    values: Sequence[ir.Value],
+    facts: Facts,
+    identity: Identity,
+    unproved: Mapping[ir.Value, Shape],
 ) -> tuple[Obligation, ...]:
     """Decide all rules on graphs for a canonical model.
 
     Args:
         model: The model.
+        values: Its values.
         facts: What is known of its values.
         identity: What the file says of itself.
         unproved: The declared shapes that say more than is certain.
@@ -128,7 +133,7 @@ def graph_obligations(
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
-    nodes, values = _placed(model), defined_values(model.graph)
+    nodes = _placed(model)
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *chain.from_iterable(_other_types(node, facts) for node in nodes),

@@ -44,7 +44,10 @@ def test_findings_are_told_in_a_complete_report_and_where_a_rule_is_broken(
 def test_coverage_tells_what_is_enforced_from_what_is_not_asked_for_and_without_rules() -> None:
     graph = "(float[2] x) => (float[2] y) { a = Div(x, x) b = Add(a, x) c = Celu(b) y = my.Div(c) }"
     model = load(parse(graph, domains={"my": 1})).graph_model
-    found = {(each.operator, each.nodes): str(each.extent) for each in coverage(model, {"Div"})}
+    found = {
+        (each.operator, each.nodes): str(each.extent)
+        for each in coverage(model, model.graph, {"Div"})
+    }
     assert found == {
         ("Div", 1): "enforced",
         ("Add", 1): "not asked for",

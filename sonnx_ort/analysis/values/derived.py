@@ -131,6 +131,7 @@ class Derived(Engine):
         self.folded: set[ir.Value] = set()
         self.reads_weights = reads_weights
         self._model, self.types, self._contract = model, types, contract
+        self._limits_sizes = contract.limits_sizes
         self._axes = AxisCount()
         axes = declared_axes(model.graph)
         self.shared = _shared_names(axes) - contract.size_names
@@ -210,8 +211,7 @@ class Derived(Engine):
     def _declared_sizes(self, value: ir.Value) -> PartialSizes:
         """What is declared of an input: of a scalar too, for which any rank is taken."""
         name, axes = self.inputs[value]
-        limited = self._contract.limits_sizes
-        demanded = self._contract.axes_of(name, axes) if limited else None
+        demanded = self._contract.axes_of(name, axes) if self._limits_sizes else None
         if demanded is not None:
             pairs = zip(demanded, axes or [None] * len(demanded), strict=True)
             return tuple(_demanded(axis, size) for axis, size in pairs)

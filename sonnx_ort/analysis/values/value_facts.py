@@ -66,6 +66,7 @@ class Facts:
             self._unguarded_shapes = _dimensions(without.established("shape"))
         self._derived = certain
         self._of_tensors = certain.established("type")
+        self._bounds, self._intervals = map(certain.established, NUMBERS)
         self._inference = Inference(model, self._types)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
         self.provenance = Provenance(model, self._of_open_sizes)
@@ -241,6 +242,7 @@ class Facts:
         element_type = self.element_type(value)
         integer = element_type is not None and "int" in element_type
         sizes = self._sizes.get(value) if integer else None
+        interval = self._intervals.get(value)
         return Operand(
             name=name,
             value=str(value.name),
@@ -250,8 +252,8 @@ class Facts:
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
             sizes=sizes,
-            bounds=self._derived.established("bounds").get(value) or _bounds_of(sizes),
-            range=self._derived.range(value),
+            bounds=self._bounds.get(value) or _bounds_of(sizes),
+            range=None if interval is None else interval.whole,
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )
@@ -263,7 +265,9 @@ def _dimensions(known: Mapping[ir.Value, PartialSizes]) -> Mapping[ir.Value, Sha
 
 def _bounds_of(elements: Shape | None) -> Bounds | None:
     """The numbers that the elements of a vector of sizes can be."""
-    known = [bounds_of_element(each) for each in elements or (None,)]
+    if not elements:
+        return None
+    known = [bounds_of_element(each) for each in elements]
     ends = [each for each in known if each is not None]
     return hull(ends) if len(ends) == len(known) else None
 
