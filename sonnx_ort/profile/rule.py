@@ -268,6 +268,7 @@ class Rule:
         needed_before: For a rule that exists only because kernels of ONNX Runtime are wrong, the
             first version of onnxruntime measured to be right; None for a rule of the profile.
         given: The attributes of the node for which `of_node` made it; empty for the rule of all.
+        in_run: Whether a run can violate the rule; other rules are decided before.
     """
 
     id: str
@@ -279,6 +280,7 @@ class Rule:
     until: int | None = None
     needed_before: str | None = None
     given: tuple[tuple[str, AttributeValue], ...] = field(default=(), compare=False, repr=False)
+    in_run: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
@@ -302,6 +304,7 @@ class Rule:
                 f"the rule {self.id} is needed before '{self.needed_before}', which is no release "
                 "of onnxruntime; write numbers with dots"
             )
+        object.__setattr__(self, "in_run", self.requirement.subject.in_run)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by its id: a requirement has functions, which belong to the process."""
@@ -377,11 +380,6 @@ class Rule:
         from sonnx_ort.profile.wording import text_of
 
         return text_of(self.id)
-
-    @property
-    def in_run(self) -> bool:
-        """Whether a run can violate the rule; other rules are decided before."""
-        return self.requirement.subject.in_run
 
     @property
     def attributes(self) -> tuple[str, ...]:
