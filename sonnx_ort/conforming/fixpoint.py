@@ -48,6 +48,7 @@ from sonnx_ort.conforming.sixteen_bit_floats import (
 )
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.errors.remedies import Advice, Option, Remedy
+from sonnx_ort.loading.declarations import declared_elsewhere, forget_elsewhere
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
@@ -323,6 +324,7 @@ class _Editing:
     def finish(self) -> ConformedGraph:
         """Tell of each change what it fixed, and give the graph."""
         conformed = self.conformed
+        self._forget_elsewhere()
         self._explain_ending()
         still = set(map(place_of, conformed.examination.report.violations))
         outputs = {value.name for node in self._model.graph for value in unread_outputs(node)}
@@ -340,6 +342,17 @@ class _Editing:
             for change in conformed.made
         ]
         return conformed
+
+    def _forget_elsewhere(self) -> None:
+        """Forget what is declared of values in other places: the graph is written without it.
+
+        A graph without a change is given back as its file has it.
+        """
+        stated = declared_elsewhere(defined_values(self._model.graph))
+        if stated and self.conformed.made:
+            for value in stated:
+                forget_elsewhere(value)
+            self.conformed.examination = self._examine(None)
 
     def _edit(self, title: str, edit: Callable[[], None], bound: Bound | None = None) -> None:
         """Make an edit that leaves every value as it is, and examine what it concerns."""

@@ -19,6 +19,7 @@ from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 
 CUT = """(float[2,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}>
@@ -275,3 +276,27 @@ def test_report_says_what_rests_on_the_shapes_that_were_written_down(
     )
     assert told == found
     assert any(resting for *_, resting in told)
+
+
+@pytest.mark.parametrize(("result", "changed"), [("int64[]", True), ("int64[n]", False)])
+def test_report_says_of_other_declarations_what_the_model_has_of_them(
+    result: str, *, changed: bool
+) -> None:
+    """A model that is written declares a value once; one without a change is that of the file."""
+    model = parse(f"(int64[n] x) => ({result} y) {{ y = Add(x, x) }}")
+    if changed:
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+    model.graph.value_info.append(
+        onnx.helper.make_tensor_value_info("y", onnx.TensorProto.INT64, [1])
+    )
+    made = sonnx_ort.conform(model)
+    assert bool(made.changes) is changed
+    told, found = (
+        [(str(o), o.status) for o in report.obligations]
+        for report in (
+            made.report,
+            sonnx_ort.check(made.model, operators="profile", backend="native", forecast=False),
+        )
+    )
+    assert told == found
+    assert all(status is Status.PROVED for _, status in told) is changed
