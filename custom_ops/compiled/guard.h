@@ -149,7 +149,7 @@ struct GuardKernel {
 
   OrtStatus* tested(OrtKernelContext* context, const Test& test, const Given* given) const {
     switch (test.kind) {
-      case Kind::kWithin: case Kind::kWhole: return looked(context, test, test.scan, test.ends, given);
+      case Kind::kWithin: case Kind::kWhole: return looked(context, test, test.ends, given);
       case Kind::kCrossed: return crossed(test, given);
       case Kind::kLines: return lines(test, given);
       case Kind::kDifference: return differing(context, test, given);
@@ -183,7 +183,7 @@ struct GuardKernel {
     return true;
   }
 
-  OrtStatus* looked(OrtKernelContext* context, const Test& test, Scan scan, const Ends& ends,
+  OrtStatus* looked(OrtKernelContext* context, const Test& test, const Ends& ends,
                     const Given* given) const {
     const Given& of = given[test.operand];
     if (of.type != test.type) return of_other_type();
@@ -192,22 +192,22 @@ struct GuardKernel {
     const char* data = nullptr;
     SONNX_TRY(elements(of, data));
     const size_t size = scans_of(test.type)->size;
-    Look look{scan, ends, data, size, count};
+    Look look{test.scan, ends, data, size, count};
     SONNX_TRY(do_parts(context, count, look));
-    return look.outside ? first_outside(test, given, data, scan, ends) : nullptr;
+    return look.outside ? first_outside(test, given, data, ends) : nullptr;
   }
 
   /// The violation by the first element that is not allowed.
-  OrtStatus* first_outside(const Test& test, const Given* given, const char* data, Scan scan,
+  OrtStatus* first_outside(const Test& test, const Given* given, const char* data,
                            const Ends& ends) const {
     const Given& of = given[test.operand];
     const size_t count = of.shape.count(), size = scans_of(of.type)->size;
     size_t index = 0;
     for (size_t taken; index < count; index += taken) {
       taken = std::min(kPart, count - index);
-      if (!scan(data + index * size, taken, ends)) break;
+      if (!test.scan(data + index * size, taken, ends)) break;
     }
-    while (index < count && scan(data + index * size, 1, ends)) ++index;
+    while (index < count && test.scan(data + index * size, 1, ends)) ++index;
     if (index == count) return changed_meanwhile();
     return broken(test, element(test.operand, given, data, index), given);
   }
@@ -236,7 +236,7 @@ struct GuardKernel {
     if (count == 0 || !scans_of(test.type)->above(lowest, highest)) return nullptr;
     SONNX_TRY(elements(given[0], data));
     if (test.scan(data, count, test.ends)) return nullptr;
-    return first_outside(test, given, data, test.scan, test.ends);
+    return first_outside(test, given, data, test.ends);
   }
 
   /// Numbers of int32 from which not all numbers of another operand can be subtracted.
@@ -253,7 +253,7 @@ struct GuardKernel {
     const int32_t lowest = Limits::min() + std::max(*largest, 0);
     const int32_t highest = Limits::max() + std::min(*smallest, 0);
     const Ends ends{static_cast<uint32_t>(lowest), static_cast<uint32_t>(highest)};
-    return looked(context, test, test.scan, ends, given);
+    return looked(context, test, ends, given);
   }
 
   /// Powers of integers beyond their type, or that double may not have.

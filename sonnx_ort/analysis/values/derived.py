@@ -168,7 +168,7 @@ class Derived(Engine):
 
     def range(self, value: ir.Value) -> Range | None:
         """The numbers that a float value can be."""
-        found = self.established("interval").get(value)
+        found = self._known["interval"].get(value)
         return None if found is None else found.whole
 
     def name_of(self, value: ir.Value) -> str:

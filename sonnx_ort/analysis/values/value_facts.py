@@ -66,7 +66,7 @@ class Facts:
             self._unguarded_shapes = _dimensions(without.established("shape"))
         self._derived = certain
         self._of_tensors = certain.established("type")
-        self._bounds, self._intervals = map(certain.established, NUMBERS)
+        self._bounds = certain.established("bounds")
         self._inference = Inference(model, self._types)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
         self.provenance = Provenance(model, self._of_open_sizes)
@@ -242,7 +242,6 @@ class Facts:
         element_type = self.element_type(value)
         integer = element_type is not None and "int" in element_type
         sizes = self._sizes.get(value) if integer else None
-        interval = self._intervals.get(value)
         return Operand(
             name=name,
             value=str(value.name),
@@ -253,7 +252,7 @@ class Facts:
             constant=self.constant(value) if integer else _few_elements(value),
             sizes=sizes,
             bounds=self._bounds.get(value) or _bounds_of(sizes),
-            range=None if interval is None else interval.whole,
+            range=self._derived.range(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )
