@@ -18,7 +18,7 @@ from sonnx_ort.analysis.values.declarations import constant_tensor, declared_axe
 from sonnx_ort.analysis.values.provenance import is_declared_scalar
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import label_of
+from sonnx_ort.loading.traversal import GraphIndex, label_of
 from sonnx_ort.loading.written import where_written
 from sonnx_ort.profile.contract import Contract, ValueContract
 from sonnx_ort.profile.contract_rules import (
@@ -123,24 +123,27 @@ class CheckedValue:
         )
 
 
-def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[CheckedValue, ...]:
+def checked_values(
+    model: ir.Model, index: GraphIndex, facts: Facts, demands: Demands
+) -> tuple[CheckedValue, ...]:
     """Find the values with a contract, and those that have to be finite, in the order of the graph.
 
     Args:
         model: A canonical model.
+        index: What it has.
         facts: What is known of its values.
         demands: What the caller asks for.
     """
     asked_for: list[tuple[ir.Value, tuple[str, ...]]] = []
     if FINITE_VALUES in demands.operators:
-        asked_for += _computed(model)
+        asked_for += _computed(index)
     if FINITE_OUTPUTS in demands.operators:
         asked_for += [(value, ()) for value in model.graph.outputs]
     checked = (
         *_within_sizes(model, demands.contract, facts),
         *(
             _checked(value, demand, facts, path=path)
-            for value, demand, path in _contracted(model, demands)
+            for value, demand, path in _contracted(model, index, demands)
         ),
         *(
             _checked(value, None, facts, path=path)
@@ -161,13 +164,13 @@ def _placed(checked: CheckedValue, producer: str | None) -> CheckedValue:
 
 
 def _contracted(
-    model: ir.Model, demands: Demands
+    model: ir.Model, index: GraphIndex, demands: Demands
 ) -> Iterator[tuple[ir.Value, ValueContract, tuple[str, ...]]]:
     """The values with a contract, what it demands by each rule, and the paths of their nodes."""
     if not demands.contract.values:
         return
     inputs = ((value, ()) for value in model.graph.inputs)
-    computed = ((v, path) for node, path in nodes_with_paths(model) for v in node.outputs)
+    computed = ((v, path) for node, path in nodes_with_paths(index) for v in node.outputs)
     for value, path in chain(inputs, computed):
         entry = demands.contract.of(str(value.name)) if value.name else None
         yield from ((value, demand, path) for demand in (entry.demands if entry else ()))
@@ -226,9 +229,9 @@ def _checked(
     return CheckedValue(value, operand, entry, obligation, misinferred, others, shares)
 
 
-def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
+def _computed(index: GraphIndex) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
     """The values that nodes compute and that are read, each with the path of its node."""
-    for node, path in nodes_with_paths(model):
+    for node, path in nodes_with_paths(index):
         for value in node.outputs:
             if value.name and (value.is_graph_output() or any(value.uses())):
                 yield value, path

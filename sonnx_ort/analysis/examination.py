@@ -39,7 +39,7 @@ from sonnx_ort.analysis.values.declarations import is_sparse
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.loading.traversal import GraphIndex, every_node, index_of
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
 from sonnx_ort.profile.demands import Demands
 from sonnx_ort.profile.graph import GR1, GRAPH
@@ -172,32 +172,32 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
     """
-    facts = _facts_within(model, demands, known)
+    index = index_of(model.graph)
+    facts = _facts_within(model, index, demands, known)
     profiled = tuple(
         t
-        for t in ruled_nodes(model)
+        for t in ruled_nodes(model, index)
         if _to_enforce(t, demands) or (complete and is_of_known_version(t))
     )
     for ruled in profiled:
         require_known_version(ruled)
         _require_operands(ruled)
         require_allowed_types(ruled, facts)
-    values, every = defined_values(model.graph), every_node(model.graph)
-    unproved = unproved_shapes(frozenset(model.graph.inputs), values, facts)
+    unproved = unproved_shapes(frozenset(model.graph.inputs), index.values, facts)
     terms = _Terms(demands, tuple(waivers), runtime, values_behind(model.graph, unproved))
     kept = {} if known is None else {each.ruled.node: each for each in known.nodes}
     # An edit may have written down a shape that is not proved.
     kept = {node: each for node, each in kept.items() if not is_behind(each, terms.behind)}
-    nodes = _examine_in_order(model, every, profiled, facts, terms, kept)
-    general = _general_obligations(values, facts, nodes)
+    nodes = _examine_in_order(model, index.nodes, profiled, facts, terms, kept)
+    general = _general_obligations(index.values, facts, nodes)
     graph = GRAPH in demands.operators
     limited = tuple(
         value_without_declarations(value, terms.behind)
-        for value in checked_values(model, facts, demands)
+        for value in checked_values(model, index, facts, demands)
     )
     obligations = (
         *general,
-        *(graph_obligations(model, values, facts, identity, unproved) if graph else ()),
+        *(graph_obligations(model, index, facts, identity, unproved) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in limited),
     )
@@ -205,8 +205,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     report = Report(
         demands,
         obligations,
-        findings=find_declarations(model, facts) if tells_all and not graph else (),
-        coverage=coverage(model, every, demands.operators),
+        findings=find_declarations(model, index, facts) if tells_all and not graph else (),
+        coverage=coverage(model, index.nodes, demands.operators),
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.ruled, demands))
@@ -238,22 +238,29 @@ def _rests_on_numbers(
     )
 
 
-def _facts_within(model: ir.Model, demands: Demands, known: "Examination | None") -> Facts:
-    """What is certain of a model, which has the values that a contract names."""
-    if not demands.contract:
-        return _facts(model, demands) if known is None else known.facts
+def _facts_within(
+    model: ir.Model, index: GraphIndex, demands: Demands, known: "Examination | None"
+) -> Facts:
+    """What is certain of a model, which has the values that a contract names.
+
+    Weights matter where it is asked what numbers values can be.
+    """
+    contract, reads_weights = demands.contract, asks_for_numbers(demands)
+
+    def found() -> Facts:
+        if known is not None:
+            return known.facts
+        return Facts(model, contract, index=index, reads_weights=reads_weights)
+
+    if not contract:
+        return found()
     # No proof without a contract rests on what holds contracts against models.
     from sonnx_ort.analysis.contracts import require_inputs, require_values
 
-    require_inputs(model.graph, demands.contract)
-    facts = _facts(model, demands) if known is None else known.facts
-    require_values(model, demands.contract, facts)
+    require_inputs(model.graph, contract)
+    facts = found()
+    require_values(model, contract, facts)
     return facts
-
-
-def _facts(model: ir.Model, demands: Demands) -> Facts:
-    """What is known of values; weights matter where it is asked what numbers these can be."""
-    return Facts(model, demands.contract, reads_weights=asks_for_numbers(demands))
 
 
 def _require_operands(ruled: RuledNode) -> None:

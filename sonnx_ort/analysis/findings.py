@@ -25,7 +25,7 @@ from sonnx_ort.analysis.values.declarations import (
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.loading.declarations import declared_elsewhere
-from sonnx_ort.loading.traversal import defined_values, label_of
+from sonnx_ort.loading.traversal import GraphIndex, label_of
 from sonnx_ort.loading.written import where_written
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.graph import (
@@ -93,9 +93,9 @@ class _Placed:
         return Finding(rule, *place, detail, self.path, remedy, written)
 
 
-def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
+def find_declarations(model: ir.Model, index: GraphIndex, facts: Facts) -> tuple[Finding, ...]:
     """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
-    return tuple(_declarations(model, _placed(model), defined_values(model.graph), facts))
+    return tuple(_declarations(model, _placed(model, index), index.values, facts))
 
 
 def _declarations(
@@ -116,7 +116,7 @@ def _declarations(
 
 def graph_obligations(
     model: ir.Model,
-    values: Sequence[ir.Value],
+    index: GraphIndex,
     facts: Facts,
     identity: Identity,
     unproved: Mapping[ir.Value, Shape],
@@ -125,7 +125,7 @@ def graph_obligations(
 
     Args:
         model: The model.
-        values: Its values.
+        index: What it has.
         facts: What is known of its values.
         identity: What the file says of itself.
         unproved: The declared shapes that say more than is certain.
@@ -133,12 +133,12 @@ def graph_obligations(
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
-    nodes = _placed(model)
+    nodes = _placed(model, index)
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *chain.from_iterable(_other_types(node, facts) for node in nodes),
         *_of_file(identity),
-        *_declarations(model, nodes, values, facts),
+        *_declarations(model, nodes, index.values, facts),
     ]
     undecided = {FALSE_CLAIM: _unproved_declarations(unproved, facts)}
     decided = (_decided(rule, found, undecided.get(rule, "")) for rule in GRAPH_RULES)
@@ -163,11 +163,11 @@ def _decided(rule: Rule, found: Sequence[Finding], undecided: str) -> Sequence[O
     return [Obligation(rule, "", "", (), Status.PROVED, requirement.kept)]
 
 
-def _placed(model: ir.Model) -> list[_Placed]:
+def _placed(model: ir.Model, index: GraphIndex) -> list[_Placed]:
     versions = model.opset_imports
     return [
         _Placed(node, versions.get(node.domain, 1), path, model.producer_name)
-        for node, path in nodes_with_paths(model)
+        for node, path in nodes_with_paths(index)
     ]
 
 

@@ -24,7 +24,7 @@ from sonnx_ort.analysis.values.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.facts.catalog import operator_version
-from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_in
+from sonnx_ort.loading.traversal import GraphIndex, label_of, subgraphs_in
 from sonnx_ort.loading.written import Written, where_written
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
@@ -152,9 +152,9 @@ def parameter_texts(node: ir.Node, operator: Operator, version: int) -> dict[str
     return {name: json.dumps(values[name]) for name in operator.parameters}
 
 
-def ruled_nodes(model: ir.Model) -> Iterator[RuledNode]:
+def ruled_nodes(model: ir.Model, index: GraphIndex) -> Iterator[RuledNode]:
     """The nodes of a canonical model to which the profile's rules apply, at any depth."""
-    for node, path in nodes_with_paths(model):
+    for node, path in nodes_with_paths(index):
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
             version = model.opset_imports.get(node.domain, 1)
@@ -162,10 +162,10 @@ def ruled_nodes(model: ir.Model) -> Iterator[RuledNode]:
             yield RuledNode(node, operator, label_of(node), version, path, place)
 
 
-def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
+def nodes_with_paths(index: GraphIndex) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
     """The nodes of the main graph and of its subgraphs, each with its path as in `RuledNode`."""
-    paths: dict[object, tuple[str, ...]] = {model.graph: ()}
-    for node in every_node(model.graph):
+    paths: dict[object, tuple[str, ...]] = {index.graphs[0]: ()}
+    for node in index.nodes:
         path = paths[node.graph]
         for attribute in node.attributes.data.values():  # a view takes longer
             for body in subgraphs_in(attribute):

@@ -6,7 +6,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from sonnx_ort.analysis.ruled_nodes import nodes_with_paths
-from sonnx_ort.loading.traversal import defined_values, label_of
+from sonnx_ort.loading.traversal import index_of, label_of
 
 _ORIGIN = "sonnx_ort.origin"
 """The metadata of a node or value, which is written into no file: its label and path before."""
@@ -20,9 +20,10 @@ NamedPlace = tuple[str, str, tuple[str, ...]]
 
 def remember_origins(model: ir.Model) -> None:
     """Let each node and value of a graph remember its label and path, in place."""
-    for node, path in nodes_with_paths(model):
+    index = index_of(model.graph)
+    for node, path in nodes_with_paths(index):
         node.meta[_ORIGIN] = label_of(node), path
-    for value in defined_values(model.graph):
+    for value in index.values:
         value.meta[_ORIGIN] = str(value.name), ()
 
 
@@ -34,7 +35,8 @@ def copy_origin(original: ir.Node | ir.Value, copied: ir.Node | ir.Value) -> Non
 
 def origins(model: ir.Model) -> Mapping[NamedPlace, Origin]:
     """What nodes and values remember, by where they are now; added ones remember nothing."""
-    nodes = (((node.op_type, label_of(node), path), node) for node, path in nodes_with_paths(model))
-    values = ((("", str(value.name), ()), value) for value in defined_values(model.graph))
+    index = index_of(model.graph)
+    nodes = (((node.op_type, label_of(node), path), node) for node, path in nodes_with_paths(index))
+    values = ((("", str(value.name), ()), value) for value in index.values)
     everything: Iterable[tuple[NamedPlace, ir.Node | ir.Value]] = chain(values, nodes)
     return {place: each.meta[_ORIGIN] for place, each in everything if _ORIGIN in each.meta}

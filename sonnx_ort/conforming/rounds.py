@@ -48,7 +48,7 @@ from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
 from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.facts.operators import REDUCTIONS
-from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
+from sonnx_ort.loading.traversal import ValueNames, every_node, index_of, label_of, subgraphs_of
 from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Operand
@@ -209,7 +209,7 @@ class Round:
         """Make sizes known on which ranks, conditions and rules may depend."""
         changes = [change for change in TELLING_SIZES if self._may_help(change)]
         apart: ValueNames | None = None
-        for node, path in list(nodes_with_paths(self.model)) if changes else ():
+        for node, path in list(nodes_with_paths(index_of(self.model.graph))) if changes else ():
             for change in changes:
                 if operator_of(node) not in change.verified:
                     continue
@@ -248,7 +248,7 @@ class Round:
             return []
         found = (
             (node, outside.get((node.op_type, label_of(node), path, "")))
-            for node, path in nodes_with_paths(self.model)
+            for node, path in nodes_with_paths(index_of(self.model.graph))
         )
         return [(node, obligation) for node, obligation in found if obligation is not None]
 

@@ -6,7 +6,7 @@ gives the same model.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -307,9 +307,9 @@ def remember_declaration(
     value.metadata_props.setdefault(DECLARED, json.dumps(declared))
 
 
-def forget_declarations(model: ir.Model) -> None:
+def forget_declarations(values: Iterable[ir.Value]) -> None:
     """Remove what the metadata of values says of another original, as after a tool changed it."""
-    for value in defined_values(model.graph):
+    for value in values:
         value.metadata_props.pop(DECLARED, None)
 
 

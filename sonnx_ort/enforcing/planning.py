@@ -31,7 +31,7 @@ from sonnx_ort.enforcing.value_info import (
 )
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.functions import differing_operators
-from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.loading.traversal import index_of
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.layout import BROADCAST
@@ -96,7 +96,7 @@ def plan_enforcement(
     kept = backend.kept(model, examination)
     if not checked and not nodes:
         return Plan(examination, choices, kept, 0)
-    for_shapes = values_read_for_shapes(model, examination)
+    for_shapes = values_read_for_shapes(index_of(model.graph), examination)
     of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
     of_values = map(backend.oldest_opset_to_check, checked)
     of_shapes = oldest_opset_to_hide(for_shapes, examination.facts)
@@ -114,15 +114,17 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         return
     examination, choices, kind = plan.examination, plan.choices, _class_of(plan.choices.backend)
     before = model.opset_imports[STANDARD_DOMAIN]
-    raise_opset(model, (examined.ruled.node for examined in examination.nodes), plan.opset)
+    index = index_of(model.graph)
+    gone = {examined.ruled.node for examined in examination.nodes}
+    raise_opset(model, [node for node in index.nodes if node not in gone], plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())
-    declared = declared_outputs(model.graph)
-    forget_declarations(model)
-    with restorable_declarations(defined_values(model.graph)):
-        of_loops = declare_outputs(model.graph, examination.facts)
-        drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination))
+    declared = declared_outputs(index.nodes)
+    forget_declarations(index.values)
+    with restorable_declarations(index.values):
+        of_loops = declare_outputs(index, examination.facts)
+        drop_unproved_sizes(index, examination.facts, replaced, kind.added(examination))
         if plan.proofs is not None:
-            declare_only(model, plan.proofs.shape_named)
+            declare_only(index, plan.proofs.shape_named)
     runtime = kernels_since(examination.runtime)
     enforcement = Enforcement(
         choices.demands,
@@ -150,7 +152,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     hide_further_knowledge(model, of_loops, backend.groups, sparing=plan.proofs is not None)
     if plan.proofs is not None:
         # Results that were declared on the way.
-        declare_only(model, plan.proofs.shape_named)
+        declare_only(index_of(model.graph), plan.proofs.shape_named)
 
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
@@ -180,16 +182,19 @@ def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> in
     return oldest if own else max(oldest, backend.oldest_opset(examined))
 
 
-def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> None:
+def raise_opset(model: ir.Model, kept: Iterable[ir.Node], oldest: int) -> None:
     """Raise the opset of a model if it is older than needed.
+
+    Args:
+        model: The model.
+        kept: The nodes that are not replaced.
+        oldest: The oldest opset that enforcement can use.
 
     Raises:
         InvalidModel: An operator that is not replaced differs in the newer opset.
     """
     version = model.opset_imports[STANDARD_DOMAIN]
     needed = max(version, oldest)
-    gone = set(replaced)
-    kept = (node for node in every_node(model.graph) if node not in gone)
     differing = differing_operators(kept, version, needed)
     if differing:
         raise InvalidModel(

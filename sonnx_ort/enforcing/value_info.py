@@ -14,7 +14,7 @@ from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.enforcing.hidden.scan_outputs import scan_bodies
 from sonnx_ort.enforcing.metadata import remember_declaration
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
-from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.loading.traversal import GraphIndex
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import OF_THE_NODE
@@ -105,7 +105,7 @@ def restorable_declarations(values: Iterable[ir.Value]) -> Iterator[None]:
 
 
 def drop_unproved_sizes(
-    model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
+    index: GraphIndex, facts: Facts, replaced: Container[str], added: Container[str]
 ) -> None:
     """Remove every declared rank and size that is not proved, in place.
 
@@ -118,11 +118,12 @@ def drop_unproved_sizes(
     `replaced` has the operators that custom operators replace, `added` those of added nodes that
     may compute the same as nodes of the model.
     """
-    kept = {*model.graph.inputs, *_counters(model.graph), *collected_by_loops(model.graph)}
-    not_mergeable = _not_mergeable(model.graph, replaced, added)
+    nodes, (main, *_) = index.nodes, index.graphs
+    kept = {*main.inputs, *_counters(nodes), *collected_by_loops(nodes)}
+    not_mergeable = _not_mergeable(index, replaced, added)
     unread = {value for value in not_mergeable if not value.uses()}
-    checked = set(_checked_by_scan(model.graph))
-    for value in defined_values(model.graph):
+    checked = set(_checked_by_scan(nodes))
+    for value in index.values:
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
         # What follows from an input declared as a scalar is not certain.
@@ -137,7 +138,7 @@ def drop_unproved_sizes(
 
 
 def declare_only(
-    model: ir.Model, shape_named: Callable[[str], Sequence[int | None] | None]
+    index: GraphIndex, shape_named: Callable[[str], Sequence[int | None] | None]
 ) -> None:
     """Declare no other sizes than those that are known, in place.
 
@@ -146,12 +147,13 @@ def declare_only(
     run without the shapes of its counters.
 
     Args:
-        model: The model.
+        index: What the model has.
         shape_named: Gives the known shape of the value of a name; None if it is not known.
     """
-    of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
-    kept = {*model.graph.inputs, *_checked_by_scan(model.graph), *of_loops}
-    for value in defined_values(model.graph):
+    nodes, (main, *_) = index.nodes, index.graphs
+    of_loops = chain(_counters(nodes), collected_by_loops(nodes))
+    kept = {*main.inputs, *_checked_by_scan(nodes), *of_loops}
+    for value in index.values:
         if value in kept or value.shape is None or value.is_initializer():
             continue
         known = shape_named(str(value.name))
@@ -162,11 +164,11 @@ def declare_only(
 
 
 def _not_mergeable(
-    graph: ir.Graph, replaced: Container[str], added: Container[str]
+    index: GraphIndex, replaced: Container[str], added: Container[str]
 ) -> Iterator[ir.Value]:
     """The graph outputs whose operator occurs once, and those of replaced nodes."""
-    occurrences = Counter(node.op_type for node in every_node(graph))
-    for output in graph.outputs:
+    occurrences = Counter(node.op_type for node in index.nodes)
+    for output in index.graphs[0].outputs:
         producer = output.producer()
         # A Broadcast becomes standard nodes, which may compute the same.
         if producer is None or producer.op_type == BROADCAST.name:
@@ -177,15 +179,15 @@ def _not_mergeable(
             yield output
 
 
-def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
+def _counters(nodes: Iterable[ir.Node]) -> Iterator[ir.Value]:
     """The iteration number and condition of Loops, which always have the declared rank."""
-    for loop in loops_in(graph):
+    for loop in loops_in(nodes):
         yield from loop.counters
 
 
-def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
+def _checked_by_scan(nodes: Iterable[ir.Node]) -> Iterator[ir.Value]:
     """The outputs of Scan bodies, which Scan requires to have a declared shape."""
-    for _, body in scan_bodies(graph):
+    for _, body in scan_bodies(nodes):
         yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
 
 

@@ -2,12 +2,45 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import onnx
 import onnx_ir as ir
 
 _GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIndex:
+    """What a graph and its subgraphs have, from one walk.
+
+    An edit that adds or removes a node or a value makes it stale; `index_of` makes another one.
+    What computes and what reads a value, the value says itself.
+
+    Attributes:
+        graphs: The graph and its subgraphs, each before those inside it.
+        nodes: Their nodes, each before the nodes inside it.
+        values: What they define: inputs, initializers, outputs of nodes.
+    """
+
+    graphs: Sequence[ir.Graph]
+    nodes: Sequence[ir.Node]
+    values: Sequence[ir.Value]
+
+
+def index_of(graph: ir.Graph) -> GraphIndex:
+    """Walk a graph and its subgraphs.
+
+    The order of the values is the same for two graphs with the same nodes.
+    """
+    nodes, bodies = _nodes_and_bodies(graph)
+    graphs = [graph, *bodies]
+    values = [value for node in nodes for value in node.outputs]
+    for inner in graphs:
+        # An initializer can also be an input.
+        values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
+    return GraphIndex(graphs, nodes, values)
 
 
 def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
@@ -155,11 +188,6 @@ class ValueNames:
 def defined_values(graph: ir.Graph) -> list[ir.Value]:
     """Every value that a graph or its subgraphs define: inputs, initializers, node outputs.
 
-    The order is the same for two graphs with the same nodes.
+    The order is that of `index_of`.
     """
-    nodes, bodies = _nodes_and_bodies(graph)
-    values = [value for node in nodes for value in node.outputs]
-    for inner in (graph, *bodies):
-        # An initializer can also be an input.
-        values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
-    return values
+    return list(index_of(graph).values)

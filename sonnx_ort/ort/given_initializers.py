@@ -17,7 +17,7 @@ from onnx import helper
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import Reference, refer, reference_of
-from sonnx_ort.loading.file_traversal import all_graphs, all_nodes
+from sonnx_ort.loading.file_traversal import graphs_and_nodes
 from sonnx_ort.ort.registration import second_registration_explained
 from sonnx_ort.ort.session_options import (
     FATAL,
@@ -159,8 +159,9 @@ def _require_told() -> None:
 
 def replaceable_names(model: onnx.ModelProto) -> set[str]:
     """The names of initializers, and of results of nodes, which constant folding makes such."""
-    names = {name for node in all_nodes(model) for name in node.output}
-    for graph in all_graphs(model):
+    graphs, nodes = graphs_and_nodes(model)
+    names = {name for node in nodes for name in node.output}
+    for graph in graphs:
         names.update(tensor.name for tensor in graph.initializer)
         names.update(sparse.values.name for sparse in graph.sparse_initializer)
     return names - {""}

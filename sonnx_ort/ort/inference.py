@@ -17,22 +17,22 @@ from sonnx_ort.facts.deriving import all_derived
 from sonnx_ort.facts.established import KINDS, NUMBERS
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, is_negative, kept_sizes
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import GraphIndex
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 
 class Inference:
     """What ONNX Runtime infers of a model in which Loops collect values; nothing of others."""
 
-    def __init__(self, model: ir.Model, types: ValueTypes) -> None:
+    def __init__(self, model: ir.Model, types: ValueTypes, index: GraphIndex) -> None:
         """Infer the shapes of a canonical model, which is not modified."""
         self._inferred: _Inferred | None = None
         self._collected: Declarations = NOTHING_DECLARED
-        collected = tuple(collected_by_loops(model.graph))
+        collected = tuple(collected_by_loops(index.nodes))
         if collected:
-            self._inferred = _inferred(model, types, NOTHING_DECLARED)
-            self._collected = self._declared_for_loops(model, collected, types)
-            self._inferred = _inferred(model, types, self._collected)
+            self._inferred = _inferred(model, types, NOTHING_DECLARED, index)
+            self._collected = self._declared_for_loops(model, collected, types, index)
+            self._inferred = _inferred(model, types, self._collected, index)
 
     @property
     def decides_results(self) -> bool:
@@ -55,10 +55,14 @@ class Inference:
         return self._collected
 
     def _declared_for_loops(
-        self, model: ir.Model, collected: Collection[ir.Value], types: ValueTypes
+        self,
+        model: ir.Model,
+        collected: Collection[ir.Value],
+        types: ValueTypes,
+        index: GraphIndex,
     ) -> Declarations:
         """Declarations of Loops' scan outputs that let ONNX Runtime infer the same as before."""
-        inferred = inferred_beside_declarations(model, collected, types)
+        inferred = inferred_beside_declarations(model, collected, types, index)
         declared: dict[ir.Value, ir.TypeAndShape] = {}
         for value in collected:
             kind, shape = types.type(value) or value.type, merged(value.shape, inferred.get(value))
@@ -71,13 +75,13 @@ class Inference:
 
 
 def inferred_beside_declarations(
-    model: ir.Model, values: Collection[ir.Value], types: ValueTypes
+    model: ir.Model, values: Collection[ir.Value], types: ValueTypes, index: GraphIndex
 ) -> Mapping[ir.Value, ir.Shape]:
     """The shapes of values as ONNX Runtime infers them, beside what the file declares of them.
 
     All other declarations count, as does what is declared of these values where others read them.
     """
-    computed = _inferred(model, types, declared_of(defined_values(model.graph))).computed
+    computed = _inferred(model, types, declared_of(index.values), index).computed
     return {v: shape for v in values if (shape := _shape(computed.get(v))) is not None}
 
 
@@ -95,13 +99,18 @@ class _Inferred(Derived):
     """
 
     def __init__(
-        self, model: ir.Model, types: ValueTypes, declared: Declarations, changing: Changing
+        self,
+        model: ir.Model,
+        types: ValueTypes,
+        declared: Declarations,
+        index: GraphIndex,
+        changing: Changing,
     ) -> None:
-        super().__init__(model, types, changing=changing)
+        super().__init__(model, types, changing=changing, index=index)
         self.computed: dict[ir.Value, Sizes] = {}
         self._declarations = declared
         self._kinds = frozenset(KINDS) - {*NUMBERS}
-        loops = list(loops_in(model.graph))
+        loops = list(loops_in(index.nodes))
         self._of_loops = {state.taken for loop in loops for state in loop.states}
         self._last = {state.final for loop in loops for state in loop.states}
         self._lists = {output: own for loop in loops for output, own in loop.collected}
@@ -141,8 +150,10 @@ class _Inferred(Derived):
         return None if shape is None else known
 
 
-def _inferred(model: ir.Model, types: ValueTypes, declared: Declarations) -> _Inferred:
-    return all_derived(lambda changing: _Inferred(model, types, declared, changing))
+def _inferred(
+    model: ir.Model, types: ValueTypes, declared: Declarations, index: GraphIndex
+) -> _Inferred:
+    return all_derived(lambda changing: _Inferred(model, types, declared, index, changing))
 
 
 _PASSING = frozenset((STANDARD_DOMAIN, name) for name in ("Optional", "OptionalGetElement"))

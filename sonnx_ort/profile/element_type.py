@@ -16,8 +16,25 @@ class Family(enum.StrEnum):
     BOOLEAN = "bool"
 
 
+_OF_NUMPY = {"float": "float32", "double": "float64"}
+
+
+def _family_of(name: str) -> Family:
+    if name == "bool":
+        return Family.BOOLEAN
+    return Family.INTEGER if "int" in name else Family.FLOAT
+
+
 class ElementType(enum.StrEnum):
-    """An element type by its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
+    """An element type by its ONNX name: `tensor(float)` is `ElementType.FLOAT`.
+
+    Attributes:
+        family: The type family, a section of the typed documents.
+        dtype: The numpy dtype; bfloat16 comes from ml_dtypes.
+    """
+
+    family: Family
+    dtype: np.dtype[np.generic]
 
     FLOAT16 = "float16"
     FLOAT = "float"
@@ -33,27 +50,21 @@ class ElementType(enum.StrEnum):
     UINT64 = "uint64"
     BOOL = "bool"
 
-    @property
-    def family(self) -> Family:
-        """The type family, a section of the typed documents."""
-        if self is ElementType.BOOL:
-            return Family.BOOLEAN
-        return Family.FLOAT if self in _FLOATS else Family.INTEGER
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        """The numpy dtype; bfloat16 comes from ml_dtypes."""
-        return _DTYPES[self]
+    def __new__(cls, name: str) -> "ElementType":
+        """Make a type of its name."""
+        made = str.__new__(cls, name)
+        made._value_ = name
+        made.family = _family_of(name)
+        made.dtype = np.dtype(
+            ml_dtypes.bfloat16 if name == "bfloat16" else _OF_NUMPY.get(name, name)
+        )
+        return made
 
     @classmethod
     def named(cls, name: str | None) -> "ElementType | None":
         """The type with this ONNX name; None if it is unknown or not listed here."""
         return None if name is None else _NAMED.get(name)
 
-
-_FLOATS = frozenset(
-    {ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, ElementType.BFLOAT16}
-)
 
 FLOAT_TYPES = tuple(t for t in ElementType if t.family is Family.FLOAT)
 """The floating-point types."""
@@ -74,14 +85,6 @@ NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
 """The numeric types."""
 
 _NAMED = {element_type.value: element_type for element_type in ElementType}
-
-_OF_NUMPY = {"float": "float32", "double": "float64"}
-
-_DTYPES: dict[ElementType, np.dtype[np.generic]] = {
-    each: np.dtype(ml_dtypes.bfloat16 if each == "bfloat16" else _OF_NUMPY.get(each, each.value))
-    for each in ElementType
-}
-
 
 CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
     {ElementType.FLOAT16: ElementType.FLOAT, ElementType.BFLOAT16: ElementType.FLOAT}

@@ -9,14 +9,15 @@ import sonnx_ort
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.ruled_nodes import RuledNode, attribute_value, ruled_nodes
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.loading.traversal import label_of
+from sonnx_ort.loading.traversal import index_of, label_of
 from support.graphs import parse
 
 
 def ruled(text: str, opset: int = 17) -> RuledNode:
     inputs = "float[2] x, float[2] z, bool c, int64 trips"
     made = parse(f"({inputs}) => (float[?] y) {{ {text} }}", opset=opset, domains={"sonnx": 1})
-    (found,) = ruled_nodes(load(made).graph_model)
+    model = load(made).graph_model
+    (found,) = ruled_nodes(model, index_of(model.graph))
     return found
 
 
@@ -74,7 +75,8 @@ def test_results_are_what_the_file_declares() -> None:
     )
     made.graph.node[0].output[1] = ""
     del made.graph.output[1]
-    (found,) = ruled_nodes(load(made).graph_model)
+    model = load(made).graph_model
+    (found,) = ruled_nodes(model, index_of(model.graph))
     assert [str(result) for result in found.declared_results] == [
         "Z0 'p' float (3,) [declared]",
         "Z1 '' unknown type (rank unknown) [declared]",

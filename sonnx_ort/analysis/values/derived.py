@@ -26,18 +26,19 @@ from sonnx_ort.facts.node import Graph, Node
 from sonnx_ort.facts.ranges import Range
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic, require
 from sonnx_ort.facts.types import Types
-from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, in_words
+from sonnx_ort.loading.traversal import GraphIndex, in_words, index_of
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN
 
 
-def derived(
+def derived(  # noqa: PLR0913 - what is known of a model
     model: ir.Model,
     types: Types,
     contract: Contract = NO_CONTRACT,
     *,
+    index: GraphIndex | None = None,
     constants: ComputedConstants | None = None,
     reads_weights: bool = False,
 ) -> "Derived":
@@ -51,12 +52,14 @@ def derived(
         model: The model.
         types: The types of its values.
         contract: What inputs and other values may be, after the guards that enforce it.
+        index: That of the model, if it is there already.
         constants: The constants that were computed for the same model already.
         reads_weights: Whether constants of any size are read, for the numbers of values.
 
     Raises:
         InvalidModel: A session of such a model ends the process, or takes all memory.
     """
+    walked = index or index_of(model.graph)
 
     def make(changing: Changing) -> Derived:
         return Derived(
@@ -64,16 +67,17 @@ def derived(
             types,
             contract,
             changing,
+            index=walked,
             constants=constants,
             reads_weights=reads_weights,
         )
 
     made = all_derived(make)
-    _refuse_fatal_shapes(model, made)
+    _refuse_fatal_shapes(model, walked, made)
     return made
 
 
-def _refuse_fatal_shapes(model: ir.Model, made: "Derived") -> None:
+def _refuse_fatal_shapes(model: ir.Model, index: GraphIndex, made: "Derived") -> None:
     """Check that no node has an operand of a shape at which a session ends the process.
 
     Raises:
@@ -84,7 +88,7 @@ def _refuse_fatal_shapes(model: ir.Model, made: "Derived") -> None:
     def seen(node: Node, inferred: Mapping[Any, Sizes]) -> GraphNode:
         return GraphNode(cast(GraphNode, node).node, made.version, Held(inferred, contents))
 
-    nodes = [GraphNode(node, made.version, made) for node in every_node(model.graph)]
+    nodes = [GraphNode(node, made.version, made) for node in index.nodes]
     inputs = {
         value: tuple(size if isinstance(size, int) else None for size in value.shape)
         for value in model.graph.inputs
@@ -121,6 +125,7 @@ class Derived(Engine):
         contract: Contract = NO_CONTRACT,
         changing: Changing = MappingProxyType({}),
         *,
+        index: GraphIndex | None = None,
         constants: ComputedConstants | None = None,
         reads_weights: bool = False,
     ) -> None:
@@ -133,20 +138,21 @@ class Derived(Engine):
         self._model, self.types, self._contract = model, types, contract
         self._limits_sizes = contract.limits_sizes
         self._axes = AxisCount()
+        index = index or index_of(model.graph)
         axes = declared_axes(model.graph)
         self.shared = _shared_names(axes) - contract.size_names
         self.inputs = dict(zip(model.graph.inputs, axes, strict=True))
         initializers = {
             value: value.const_value
-            for graph in every_graph(model.graph)
+            for graph in index.graphs
             for value in graph.initializers.values()
             if value.const_value is not None and not value.is_graph_input()
         }
         self._foldable = {v for v, held in initializers.items() if held.dtype != ir.DataType.BOOL}
-        self.stored_values = initializers | _results_of_constants(model.graph)
+        self.stored_values = initializers | _results_of_constants(index.nodes)
         if contract.values:
-            every = defined_values(model.graph)
-            self.limited = frozenset(v for v in every if contract.of(str(v.name)) is not None)
+            named = (value for value in index.values if contract.of(str(value.name)) is not None)
+            self.limited = frozenset(named)
         self._main = graph_of(model.graph, self.version, self)
         self._enter(self._main)
 
@@ -293,9 +299,9 @@ class Derived(Engine):
         return tuple(map(int, found.ravel()))
 
 
-def _results_of_constants(graph: ir.Graph) -> dict[ir.Value, ir.TensorProtocol]:
+def _results_of_constants(nodes: Iterable[ir.Node]) -> dict[ir.Value, ir.TensorProtocol]:
     """The tensors that Constants hold, by their results."""
-    results = (node.outputs[0] for node in every_node(graph) if node.op_type == "Constant")
+    results = (node.outputs[0] for node in nodes if node.op_type == "Constant")
     found = ((value, constant_tensor(value)) for value in results)
     return {value: tensor for value, tensor in found if tensor is not None}
 

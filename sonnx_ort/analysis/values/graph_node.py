@@ -4,7 +4,7 @@ The checker of certificates has another such view, of protos; `analysis/ruled_no
 the profile sees a node.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from sonnx_ort.facts.operators import ELEMENTWISE, PRODUCTS, REDUCTIONS
 from sonnx_ort.facts.ranges import Interval
 from sonnx_ort.facts.sizes import Bounds, PartialSizes, Sizes
 from sonnx_ort.facts.types import tensor_of
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
@@ -193,18 +193,18 @@ def graph_of(graph: ir.Graph, opset: int, facts: Known = NOTHING) -> Graph:
     )
 
 
-def loops_in(graph: ir.Graph) -> Iterator[Iteration]:
-    """The Loops of a graph and of its subgraphs."""
-    for node in every_node(graph):
+def loops_in(nodes: Iterable[ir.Node]) -> Iterator[Iteration]:
+    """The Loops among some nodes."""
+    for node in nodes:
         if node.domain == STANDARD_DOMAIN and node.op_type == "Loop":
             found = loop_of(GraphNode(node, 1))
             if found is not None:
                 yield found
 
 
-def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The scan outputs of Loop bodies."""
-    for loop in loops_in(graph):
+def collected_by_loops(nodes: Iterable[ir.Node]) -> Iterator[ir.Value]:
+    """The scan outputs of the bodies of Loops among some nodes."""
+    for loop in loops_in(nodes):
         yield from (value for _, value in loop.collected if not value.is_initializer())
 
 

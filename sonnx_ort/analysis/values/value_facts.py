@@ -22,6 +22,7 @@ from sonnx_ort.facts.bounds import hull
 from sonnx_ort.facts.established import KINDS, NUMBERS
 from sonnx_ort.facts.sizes import Bounds, PartialSizes
 from sonnx_ort.facts.types import of_tensor
+from sonnx_ort.loading.traversal import GraphIndex, index_of
 from sonnx_ort.ort.inference import Inference
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.terms.operand import (
@@ -47,27 +48,34 @@ class Facts:
     """
 
     def __init__(
-        self, model: ir.Model, contract: Contract = NO_CONTRACT, *, reads_weights: bool = False
+        self,
+        model: ir.Model,
+        contract: Contract = NO_CONTRACT,
+        *,
+        index: GraphIndex | None = None,
+        reads_weights: bool = False,
     ) -> None:
         """Analyze a canonical model, which is not modified.
 
         Args:
             model: The model.
             contract: What its user says that values may be.
+            index: That of the model, if it is there already.
             reads_weights: Whether constants of any size are read, for the numbers of values.
         """
+        index = index or index_of(model.graph)
         self._types = ValueTypes(model)
-        certain = derived(model, self._types, contract, reads_weights=reads_weights)
+        certain = derived(model, self._types, contract, index=index, reads_weights=reads_weights)
         self._shapes = _dimensions(certain.established("shape"))
         self._sizes = _dimensions(certain.established("elements"))
         self._unguarded_shapes = self._shapes
         if contract.limits_sizes:
-            without = derived(model, self._types, constants=certain.constants)
+            without = derived(model, self._types, index=index, constants=certain.constants)
             self._unguarded_shapes = _dimensions(without.established("shape"))
         self._derived = certain
         self._of_tensors = certain.established("type")
         self._bounds = certain.established("bounds")
-        self._inference = Inference(model, self._types)
+        self._inference = Inference(model, self._types, index)
         self._of_open_sizes = shared_symbols(model.graph.inputs) - contract.size_names
         self.provenance = Provenance(model, self._of_open_sizes)
         self._gaps = NegativeZeros(

@@ -18,7 +18,7 @@ from sonnx_ort.enforcing.hidden.body_outputs import BodyOutput
 from sonnx_ort.enforcing.hidden.shapes import LOOP_OF_BFLOAT16, hide_shape
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.loading.traversal import every_graph
+from sonnx_ort.loading.traversal import GraphIndex, index_of
 from sonnx_ort.ort.inference import inferred_beside_declarations, merged, says_more
 from sonnx_ort.terms.operand import Shape
 
@@ -36,17 +36,17 @@ class LoopOutput(BodyOutput):
     known: ir.Shape | None
 
 
-def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
+def declare_outputs(index: GraphIndex, facts: Facts) -> Sequence[LoopOutput]:
     """Declare outputs as ONNX Runtime knows them, in place.
 
     A run may contradict it. `Inference` models what is inferred from it, so no proof rests on it.
 
     Args:
-        graph: The graph of the model.
+        index: What the model has.
         facts: What is known of its values.
     """
     known = facts.collected()
-    collected = dict.fromkeys(collected_by_loops(graph))
+    collected = dict.fromkeys(collected_by_loops(index.nodes))
     declared: dict[ir.Value, ir.Shape | None] = {}
     for value in collected:
         inferred = known.get(value, ir.TypeAndShape(value.type, None))
@@ -54,9 +54,9 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
         declared[value], value.shape = value.shape, shape
         value.type = value.type or inferred.type
     return [
-        LoopOutput(body, index, declared[value], value.shape)
-        for body in every_graph(graph)
-        for index, value in enumerate(body.outputs)
+        LoopOutput(body, place, declared[value], value.shape)
+        for body in index.graphs
+        for place, value in enumerate(body.outputs)
         if value in collected
     ]
 
@@ -74,7 +74,7 @@ def hide_further_knowledge(
     for output in outputs:
         output.value.shape = output.known
     values = [output.value for output in outputs]
-    inferred = inferred_beside_declarations(model, values, ValueTypes(model))
+    inferred = inferred_beside_declarations(model, values, ValueTypes(model), index_of(model.graph))
     for output in outputs:
         value, nodes = output.value, groups.nodes(str(output.value.name))
         further = says_more(inferred.get(value), output.known)

@@ -15,13 +15,13 @@ from sonnx_ort.analysis.values.declarations import declared_type
 from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.enforcing.hidden.shapes import LOOP_OF_BFLOAT16, hide_shape
 from sonnx_ort.enforcing.metadata import Groups
-from sonnx_ort.loading.traversal import every_node, nodes_behind, producers, subgraphs_of
+from sonnx_ort.loading.traversal import GraphIndex, nodes_behind, producers, subgraphs_of
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
 
 
-def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[ir.Value, ...]:
+def values_read_for_shapes(index: GraphIndex, examination: Examination) -> tuple[ir.Value, ...]:
     """The values that only Shapes read, after nodes that a run has to check, sorted by name."""
     checked = {
         examined.ruled.node
@@ -29,11 +29,11 @@ def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[i
         if any(o.rule.in_run and o.status is Status.RUNTIME for o in examined.obligations)
     }
     checked.update(value.node for value in examination.checked_values if value.node is not None)
-    nodes = every_node(model.graph)
+    nodes = index.nodes
     if not any(_reads_shape(node, 0) for node in nodes):
         return ()
     owners = {body: node for node in nodes for body in subgraphs_of(node)}
-    unneeded = checked - _needed(model.graph, nodes, owners)
+    unneeded = checked - _needed(index.graphs[0], nodes, owners)
     return tuple(sorted(_read_after(unneeded, owners), key=lambda value: str(value.name)))
 
 

@@ -7,7 +7,7 @@ So the value's shape is left open, and a copy with only the rank declared become
 state starts with that rank.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,7 +18,7 @@ from sonnx_ort.analysis.values.value_facts import Facts
 from sonnx_ort.enforcing.hidden.body_outputs import BodyOutput
 from sonnx_ort.enforcing.metadata import Groups
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.loading.traversal import subgraphs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ class ScanOutput(BodyOutput):
     rank: int
 
 
-def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
-    """All Scans, with their bodies."""
-    scans = (node for node in every_node(graph) if node.op_type == "Scan")
+def scan_bodies(nodes: Iterable[ir.Node]) -> Iterator[tuple[ir.Node, ir.Graph]]:
+    """The Scans among some nodes, with their bodies."""
+    scans = (node for node in nodes if node.op_type == "Scan")
     return ((scan, body) for scan in scans for body in subgraphs_of(scan))
 
 
-def declared_outputs(graph: ir.Graph) -> list[ScanOutput]:
-    """The outputs of the bodies of Scans that have a declared shape."""
+def declared_outputs(nodes: Iterable[ir.Node]) -> list[ScanOutput]:
+    """The outputs of the bodies of Scans among some nodes that have a declared shape."""
     return [
         ScanOutput(body, index, scan, len(output.shape))
-        for scan, body in scan_bodies(graph)
+        for scan, body in scan_bodies(nodes)
         for index, output in enumerate(body.outputs)
         if output.shape is not None
     ]

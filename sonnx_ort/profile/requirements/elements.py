@@ -42,6 +42,7 @@ class OnElements(DependsOnAttributes, NamesOperands):
         attributes: The names of the attributes that it depends on.
         given: The attributes of the node, by name.
         numbers: The set, or what the attributes of the node decide.
+        subject: The elements; of a node whose attributes decide, the attributes.
     """
 
     operands: tuple[str, ...]
@@ -50,17 +51,14 @@ class OnElements(DependsOnAttributes, NamesOperands):
     attributes: tuple[str, ...] = ()
     given: tuple[tuple[str, AttributeValue], ...] = ()
     numbers: NumberSet | Decided = field(init=False, compare=False)
+    subject: Subject = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the set."""
-        object.__setattr__(self, "numbers", self.demand(dict(self.given)))
-
-    @property
-    def subject(self) -> Subject:
-        """The subject of the requirement; of a node whose attributes decide, the attributes."""
-        if self.given and isinstance(self.numbers, Decided) and self.numbers.holds is not None:
-            return Subject.ATTRIBUTES
-        return Subject.ELEMENTS
+        numbers = self.demand(dict(self.given))
+        decided = self.given and isinstance(numbers, Decided) and numbers.holds is not None
+        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "subject", Subject.ATTRIBUTES if decided else Subject.ELEMENTS)
 
     @property
     def finding(self) -> str:

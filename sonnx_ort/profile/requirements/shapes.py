@@ -44,6 +44,7 @@ class OnShapes(DependsOnAttributes, NamesOperands):
             that no guard is needed. `tests/soundness/test_waivable_rules.py` shows it.
         given: The attributes of the node, by name.
         term: What is demanded of the node.
+        subject: The shape; what ONNX Runtime refuses, if it holds the demand.
     """
 
     operands: tuple[str, ...]
@@ -52,15 +53,12 @@ class OnShapes(DependsOnAttributes, NamesOperands):
     held: bool = False
     given: tuple[tuple[str, AttributeValue], ...] = ()
     term: Term = field(init=False, compare=False)
+    subject: Subject = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the term."""
         object.__setattr__(self, "term", self.demand(dict(self.given)))
-
-    @property
-    def subject(self) -> Subject:
-        """The subject of the requirement."""
-        return Subject.HELD if self.held else Subject.OWN_SHAPE
+        object.__setattr__(self, "subject", Subject.HELD if self.held else Subject.OWN_SHAPE)
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""

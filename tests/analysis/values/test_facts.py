@@ -105,7 +105,7 @@ def test_collected_are_the_outputs_of_loop_bodies_behind_the_states() -> None:
                 }>
         }""")
     )
-    assert [value.name for value in collected_by_loops(model.graph)] == ["one", "other"]
+    assert [value.name for value in collected_by_loops(list(model.graph))] == ["one", "other"]
 
 
 FLOW = """(float[n] x, float[n] y, bool c, int64 trips) => (float[] z)
