@@ -30,7 +30,7 @@ loading: errors facts profile terms
 models: errors profile terms
 analysis.values: custom_ops errors facts loading profile terms
 ort.inference: analysis.values facts loading profile
-analysis.values.value_facts: analysis.values facts ort.inference profile terms
+analysis.values.value_facts: analysis.values facts loading ort.inference profile terms
 analysis: analysis.values analysis.values.value_facts errors facts loading profile terms
     versions
 conforming: analysis analysis.values analysis.values.value_facts errors facts loading profile

@@ -1,95 +1,23 @@
 """Checks models one after the other, or in several processes."""
 
-import copyreg
 import datetime as dt
 import functools
 import multiprocessing
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sonnx_ort.analysis.progress import watched_by
 from sonnx_ort.analysis.report import ContractFile
 from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.analysis.waiving import waive
-from sonnx_ort.errors import SonnxError, printable
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import check
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline, outline_of
-from sonnx_ort.reporting.terminal import may_be_terminal
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-DELAY = 2.0
-"""The delay in seconds before the progress is shown."""
-
-
-@contextmanager
-def progress(total: int, console: "Console | None") -> Iterator[Callable[[str], None]]:
-    """Show the progress of a loop, and of the work of each step, until the block ends.
-
-    Args:
-        total: The number of steps.
-        console: Where it is shown, if that is a terminal; None if nothing is shown.
-
-    Yields:
-        A function to call with the name of each step before it is done.
-    """
-    if console is None or not console.is_interactive:
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-
-    columns = (
-        SpinnerColumn(),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task("", total=total, completed=-1)
-    inner = bar.add_task("", visible=False)
-
-    def watch(work: str, done: int, parts: int) -> None:
-        bar.update(inner, description=work, completed=done, total=parts, visible=True)
-
-    timer = threading.Timer(DELAY, bar.start)
-    timer.start()
-    try:
-        with watched_by(watch):
-            yield lambda name: bar.update(task, description=printable(name), advance=1)
-    finally:
-        timer.cancel()
-        # The timer may be starting the display at this moment.
-        timer.join()
-        bar.stop()
-
-
-def error_console(*, quiet: bool) -> "Console | None":
-    """Standard error as a console; None if nothing is to be shown, or it is no terminal."""
-    if quiet or not may_be_terminal(sys.stderr):
-        return None
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
-@contextmanager
-def working_on(name: str, *, quiet: bool) -> Iterator[None]:
-    """Show that one model is worked on until the block ends, if it takes long."""
-    with progress(1, error_console(quiet=quiet)) as step:
-        step(name)
-        yield
-
 
 STANDARD_INPUT = "-"
 """The name of the model on standard input."""
@@ -142,20 +70,11 @@ def check_models(
             checked.append(check_one(wanted))
         return tuple(checked)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, _pickle_rules_by_id) as pool:
+    with ProcessPoolExecutor(processes, context) as pool:
         for model in pool.map(check_one, models):
             before_each(model.name)
             checked.append(model)
     return tuple(checked)
-
-
-def _pickle_rules_by_id() -> None:
-    """Let a process send rules, which hold functions, by their ids."""
-    copyreg.pickle(Rule, lambda rule: (_rule, (rule.id,)))
-
-
-def _rule(identifier: str) -> Rule:
-    return RULES[identifier]
 
 
 def with_waivers(

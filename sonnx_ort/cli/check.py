@@ -10,17 +10,11 @@ import typer
 
 from sonnx_ort.analysis.report import ContractFile, Report, RulesOf, selected_rules
 from sonnx_ort.analysis.waivers import read_waivers
-from sonnx_ort.cli.batch import (
-    STANDARD_INPUT,
-    ModelToCheck,
-    check_models,
-    error_console,
-    progress,
-    with_waivers,
-)
+from sonnx_ort.cli.batch import STANDARD_INPUT, ModelToCheck, check_models, with_waivers
 from sonnx_ort.cli.found_models import find_models
 from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
+from sonnx_ort.cli.progress import error_console, progress
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.saving import (

@@ -333,7 +333,7 @@ def audit(
     Exit status 0: all results are exact, admitted or not known; 1: a result is outside the admitted
     error; 2: unusable input.
     """
-    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.cli.progress import working_on
     from sonnx_ort.evidence.making import check_place_of_record
 
     before = ""

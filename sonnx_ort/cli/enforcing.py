@@ -88,7 +88,7 @@ def rewrite(
     This covers the whole profile, unless --operators names fewer operators.
     """
     from sonnx_ort.api.files import rewrite_file
-    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.cli.progress import working_on
 
     choices |= {"record": record, "certificate": certificate}
     with working_on(str(model), quiet=quiet), warnings.catch_warnings(record=True) as caught:
@@ -289,8 +289,8 @@ def conform(
 
     Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """
-    from sonnx_ort.cli.batch import working_on
     from sonnx_ort.cli.comparing import samples_of
+    from sonnx_ort.cli.progress import working_on
     from sonnx_ort.conforming.conformity import conform as conform_model
     from sonnx_ort.conforming.conformity import conform_file
     from sonnx_ort.reporting.conformity_report import conformity_report
@@ -380,7 +380,7 @@ def certify(
     accepted; 1: something is not certified, or the certificate is rejected; 2: unusable input.
     """
     from sonnx_ort.api.files import certify as certify_model
-    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.cli.progress import working_on
 
     if (output is None) is (check is None):
         raise SonnxError("give either -o FILE or --check FILE")
