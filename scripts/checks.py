@@ -36,7 +36,7 @@ _RUNS_OF_NUMBERS = {"SONNX_ORT_RUNS_OF_NUMBERS": "30"}
 are moved are tried: few runs miss what few operands show of an older kernel.
 """
 
-_CASES = 4
+_CASES = 2
 """How many cases of each test run unless all is to be thorough."""
 
 _KERNELS = "tests/custom_ops/compiled"

@@ -1,7 +1,7 @@
 """Check everything: `python3 scripts/test.py`.
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
-ruff, mypy and pytest in it, with four cases of each test or a tenth of them. Where Node.js and npm
+ruff, mypy and pytest in it, with two cases of each test or a tenth of them. Where Node.js and npm
 are, ONNX Runtime for Node.js is installed in tests/node first: some tests run models there, and
 where Chromium is too, some open the HTML report. With `--static` only ruff and mypy run, with
 `--thorough` all cases and the long tests too. With `--models` it tries models of packages from the

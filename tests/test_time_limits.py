@@ -83,6 +83,7 @@ def test_test_that_takes_too_long_fails(said: ChildResult, ended: str) -> None:
     assert f"{ended} - {why}" in said.stdout, said
 
 
+@pytest.mark.thorough
 def test_process_that_native_code_holds_ends_and_its_test_is_named(said: ChildResult) -> None:
     assert "crashed while running 'test_some.py::test_hangs_in_native_code'" in said.stdout, said
     assert "in test_hangs_in_native_code" in said.stderr
@@ -110,6 +111,7 @@ def test_all_other_tests_run(said: ChildResult) -> None:
     assert "= 3 failed, 1 passed, 3 skipped, 1 error in " in said.stdout, said
 
 
+@pytest.mark.thorough
 def test_what_is_skipped_is_said_by_reason(said: ChildResult) -> None:
     lines = said.stdout.partition("= skipped =")[2].splitlines()
     assert lines[1:3] == ["     2  nothing is there", "     1  this is Linux"], said

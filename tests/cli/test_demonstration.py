@@ -36,6 +36,7 @@ def test_every_case_is_a_row_in_the_order_of_the_manifest(rows):
     assert [(row.model, row.case, row.shows) for row in rows] == manifest
 
 
+@pytest.mark.thorough
 def test_every_case_is_kept(rows):
     assert [row for row in rows if not row.kept] == []
 

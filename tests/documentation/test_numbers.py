@@ -163,7 +163,7 @@ def constant(file: str, name: str) -> int:
 
 def sizes_of_tests() -> Iterator[tuple[str, str]]:
     parts = chosen_cases.PARTS
-    assert (checks._CASES, parts) == (4, 10)  # "four", "a tenth"
+    assert (checks._CASES, parts) == (2, 10)  # "two", "a tenth"
     yield "CONTRIBUTING.md", f"four cases of each, or a tenth if a test has more than {4 * parts}"
     integration = (REPOSITORY / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
     (cases,) = re.findall(r"--cases +(\d+) --durations", integration)

@@ -65,6 +65,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
     return made
 
 
+@pytest.mark.thorough
 def test_first_rule_that_is_broken_is_told(copy: PackageCopy) -> None:
     child = copy.run(f"cases = {list(OUTCOMES)!r}\n{RUN}")
     assert child.stdout.splitlines() == [f"{told} | {told}" for told in OUTCOMES.values()], child

@@ -120,6 +120,7 @@ def test_record_is_kept_as_it_is(made, tmp_path):
     assert {verified(made, record, original=each) for each in (False, True)} == {"kept"}
 
 
+@pytest.mark.thorough
 def test_damaged_record_is_refused_or_differs(made, tmp_path):
     record = tmp_path / "record.json"
     damages = [(place, value) for place in places(made[2]) for value in (GONE, *VALUES)]

@@ -64,6 +64,7 @@ SHORT = {
 """How many numbers are rounded to the nearest decimal, by file: none of them is a bound."""
 
 
+@pytest.mark.thorough
 def test_no_other_number_is_rounded_to_the_nearest_decimal() -> None:
     folder = Path(decimals.__file__).parents[1]
     found = {}

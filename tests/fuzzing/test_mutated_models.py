@@ -153,6 +153,7 @@ assert fault == {"number": 0, "end": "death", "stage": "check", "detail": "SIGAB
 """
 
 
+@pytest.mark.thorough
 def test_smallest_model_that_ends_the_process_is_written(tmp_path: Path) -> None:
     child = run_python(f"FOLDER = {str(tmp_path)!r}{DEATH}")
     assert child.exit_status == 0, child

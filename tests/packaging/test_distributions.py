@@ -71,6 +71,7 @@ def test_wheel_without_kernels_is_for_every_platform(monkeypatch, tmp_path):
     assert not [name for name in contents(wheel) if name.endswith(LIBRARY.suffix)]
 
 
+@pytest.mark.thorough
 def test_source_distribution_holds_what_makes_the_wheel_and_no_test(built):
     with tarfile.open(built.source) as archive:
         names = [Path(*Path(file.name).parts[1:]) for file in archive if file.isfile()]

@@ -347,6 +347,7 @@ def test_what_is_said_of_powers_is_so_of_those_that_are_seen(kind: ElementType) 
 
 
 @pytest.mark.parametrize("kind", [T.INT32, T.INT64])
+@pytest.mark.thorough
 def test_powers_are_told_apart_by_their_limits(kind: ElementType) -> None:
     lower, upper = limits(bits_of(kind))
     within = (

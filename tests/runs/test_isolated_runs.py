@@ -77,6 +77,7 @@ def test_what_takes_too_long_is_ended_and_the_process_is_replaced() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells the memory of a process")
+@pytest.mark.thorough
 def test_what_takes_too_much_memory_is_ended_and_the_process_is_replaced() -> None:
     with IsolatedRuns(Limits(megabytes=1000)) as runs:
         with pytest.raises(LimitExceeded) as caught:

@@ -54,6 +54,7 @@ def test_one_node_is_left_that_shows_it(
     assert (reduced.before, reduced.nodes) == (13, len(operators))
 
 
+@pytest.mark.thorough
 def test_nodes_with_results_outside_the_admitted_error_are_left() -> None:
     text = """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
         a = Abs(x) c = Div(one, a) d = Mul(c, y) z = Neg(d) }"""
@@ -131,6 +132,7 @@ def with_branches() -> onnx.ModelProto:
                               else_branch = s () => (float[k] w) { w = Neg(f) }> }""")
 
 
+@pytest.mark.thorough
 def test_command_gets_valid_models(check: str) -> None:
     reduced = sonnx_ort.reduce(with_branches(), {"c": np.array(True)}, check=check)
     assert [node.op_type for node in reduced.model.graph.node] == ["Sqrt"]

@@ -23,7 +23,7 @@ OLDEST = 7
 NEWEST_FORMAT = 10
 """Of the file, which every supported ONNX Runtime reads."""
 
-PARTS = 48
+PARTS = 96
 
 
 @functools.cache

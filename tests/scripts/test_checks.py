@@ -54,6 +54,7 @@ def test_project_names_every_package_folder():
     assert sorted(SETUPTOOLS["packages"]) == sorted(packages)
 
 
+@pytest.mark.thorough
 def test_wheel_holds_every_source_file_and_no_other(names):
     sources = {installed_name(file) for folder in SOURCES for file in folder.rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == sources

@@ -83,11 +83,13 @@ def test_plain_onnxruntime_computes_what_breaks_rules_and_dies(tmp_path: Path) -
     assert not [each for each in found if each.outcome is Outcome.DEVIATES]
 
 
+@pytest.mark.thorough
 def test_reference_of_onnx_is_an_engine(suite: Path) -> None:
     found = [each for each in run(suite, "onnx.reference") if each.operator == "Reshape"]
     assert {each.outcome for each in found if each.id.startswith("computed/")} == {Outcome.CONFORMS}
 
 
+@pytest.mark.thorough
 def test_execution_provider_is_an_engine(suite: Path) -> None:
     found = {each.id: each.outcome for each in run(suite, "onnxruntime:CPUExecutionProvider")}
     assert found["computed/reshape_float/0"] is Outcome.CONFORMS

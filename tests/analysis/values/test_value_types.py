@@ -141,6 +141,7 @@ def test_scan_with_batches_passes_the_lengths_of_its_sequences_to_nothing() -> N
     assert [found[name] for name in ("t", "e", "y", "z")] == [tensor("FLOAT")] * 4
 
 
+@pytest.mark.thorough
 def test_results_of_all_operators_have_the_types_that_sessions_require() -> None:
     """ONNX Runtime starts no session of a model that declares another type than it derives."""
     compared = 0
