@@ -15,7 +15,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -272,7 +272,6 @@ class Contract:
         sizes: One entry for each name of axes.
         states: One entry for each state.
         types: One entry for each input whose element type is stated.
-        limits_sizes: Whether it demands anything of sizes.
     """
 
     values: tuple[ValueContract, ...] = ()
@@ -280,7 +279,6 @@ class Contract:
     sizes: tuple[SizeContract, ...] = ()
     states: tuple[StateContract, ...] = ()
     types: tuple[TypeContract, ...] = ()
-    limits_sizes: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Demand of the outputs of states what is demanded of their inputs.
@@ -302,7 +300,6 @@ class Contract:
             if each.input in entries and each.output not in entries
         )
         object.__setattr__(self, "values", (*self.values, *kept))
-        object.__setattr__(self, "limits_sizes", bool(self.shapes or self.sizes))
 
     def keeps(self, state: StateContract) -> bool:
         """Whether the same is demanded of the input and of the output of a state."""
@@ -312,6 +309,11 @@ class Contract:
     def __bool__(self) -> bool:
         """Whether it says anything."""
         return bool(self.values or self.limits_sizes or self.states or self.types)
+
+    @functools.cached_property
+    def limits_sizes(self) -> bool:
+        """Whether it demands anything of sizes."""
+        return bool(self.shapes or self.sizes)
 
     def of_inputs(self, inputs: Iterable[str]) -> "Contract":
         """What it says of inputs, without values inside and states."""

@@ -164,7 +164,7 @@ def constant(file: str, name: str) -> int:
 def sizes_of_tests() -> Iterator[tuple[str, str]]:
     parts = chosen_cases.PARTS
     assert (checks._CASES, parts) == (2, 10)  # "two", "a tenth"
-    yield "CONTRIBUTING.md", f"four cases of each, or a tenth if a test has more than {4 * parts}"
+    yield "CONTRIBUTING.md", f"two cases of each, or a tenth if a test has more than {2 * parts}"
     integration = (REPOSITORY / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
     (cases,) = re.findall(r"--cases +(\d+) --durations", integration)
     graphs, splices, runs, examples = re.findall(r"SONNX_ORT_\w+=(\d+)", integration)
