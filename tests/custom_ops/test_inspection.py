@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from sonnx_ort.custom_ops import inspection
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
@@ -175,6 +176,59 @@ def test_elements_are_not_made_numbers_of_python(operator, others):
         tracemalloc.stop()
     assert plain(given)[0][1] == [500, 1000]
     assert peak < 2 * x.nbytes
+
+
+NOTHING_IN_TWO_LINES, TWO_LINES_OF_NOTHING = (
+    np.empty(shape, np.float32) for shape in ((0, 2), (2, 0))
+)
+
+
+@pytest.mark.parametrize(
+    ("kept", "axis", "broken", "other_axis", "rule"),
+    [
+        (np.float32([1, 2, 3]), 0, np.float32([1, np.nan, 3]), 0, "ArgMax.float.C1"),
+        (np.float32([0, 1]), 0, np.float32([0, 1]), 1, "ArgMax.R5"),
+        (NOTHING_IN_TWO_LINES, 1, TWO_LINES_OF_NOTHING, 1, "ArgMax.R5"),
+        (NOTHING_IN_TWO_LINES, 1, NOTHING_IN_TWO_LINES, 0, "ArgMax.R5"),
+    ],
+    ids=["elements", "attribute", "shape of the same bytes", "attribute of nothing"],
+)
+def test_operands_that_differ_in_one_thing_are_decided_anew(
+    kept, axis: int, broken, other_axis: int, rule: str
+) -> None:
+    kernel = CUSTOM_OPERATORS["ArgMax"].definitions()[0].kernel
+    given = {"node": "the_node", "edition": "typed"}
+    assert plain(kernel(kept, axis=json.dumps(axis), **given))[0][1] == list(kept.shape)
+    for _ in range(2):
+        _, error = failure_of(kernel(broken, axis=json.dumps(other_axis), **given))
+        assert error.rule == rule
+    assert plain(kernel(kept, axis=json.dumps(axis), **given))[0][1] == list(kept.shape)
+
+
+def test_few_operands_that_kept_the_rules_are_decided_once_while_they_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decided = []
+
+    def count(*_):
+        return lambda operands, *_: decided.append([operand.shape for operand in operands])
+
+    monkeypatch.setattr(inspection, "make_decision", count)
+    monkeypatch.setattr(inspection, "_MOST_REMEMBERED", 3)
+    kernel = CUSTOM_OPERATORS["MatMul"].definitions()[0].kernel
+    for rows in (2, 2, 3, 2, 4, 5, 2):
+        kernel(np.array([rows, 3]), np.array([3, 4]), node="the_node", edition="typed")
+    # The first three are forgotten for the fourth.
+    assert [shapes[0][0] for shapes in decided] == [2, 3, 4, 5, 2]
+
+
+def test_many_elements_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = []
+    monkeypatch.setattr(inspection, "make_decision", lambda *_: lambda *a: decided.append(a))
+    kernel = CUSTOM_OPERATORS["ArgMax"].definitions()[0].kernel
+    for _ in range(2):
+        kernel(np.ones(1000, np.float32), axis="0", node="the_node", edition="typed")
+    assert len(decided) == 2
 
 
 @pytest.mark.parametrize(
