@@ -106,7 +106,8 @@ def max_pool(scope: Scope, name: str) -> None:
     kernel, said = _window(scope, scope.values[image].shape)
     attributes = {**MAX_POOL_ATTRIBUTES, **said, "kernel_shape": kernel}
     outputs = 2 if scope.chance(0.2) else 1
-    attributes = _most_of(scope, attributes)
+    # Without its kernel the model is invalid.
+    attributes = _most_of(scope, attributes) | {"kernel_shape": kernel}
     scope.add("MaxPool", [image], outputs=outputs, hopeless=0.3, **attributes)
 
 
