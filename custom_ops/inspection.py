@@ -161,21 +161,23 @@ def make_kernel(inspection: Inspection) -> Kernel:
     ) -> tuple[KernelOutput, KernelOutput]:
         try:
             seen = _if_few(inputs, edition, attributes)
-            if seen in kept:
-                return kept[seen]
+            # Several threads may run the kernel: one look, for another may forget it.
+            known = kept.get(seen)
+            if known is not None:
+                return known
             given = _given(operator, inputs)
             refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
             if refused is not None:
                 return refused
             shape = next(iter(given.values())).shape
-            if seen is None:
-                return shape_output(shape), shape_output((len(shape),))
-            if len(kept) >= _MOST_REMEMBERED:
-                kept.clear()
-            kept[seen] = shape_output(shape), shape_output((len(shape),))
-            return kept[seen]
+            outputs = shape_output(shape), shape_output((len(shape),))
+            if seen is not None:
+                if len(kept) >= _MOST_REMEMBERED:
+                    kept.clear()
+                kept[seen] = outputs
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return kernel_failed(_INT64, inspection.name, node, error)
+        return outputs
 
     return kernel
 
