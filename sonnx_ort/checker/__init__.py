@@ -16,7 +16,8 @@ the schemas of onnx. What it does not know it rejects.
     certificate      its form and its obligations
     graphs           the graphs of a file and their nodes
     strict_reading   a model, strictly: what can be read in two ways is rejected
-    model            what is established of a model by the engine of facts
+    model            what the engine of facts reads of a model
+    derived_model    a model of which all is established that follows
     obligations      what the rules of the profile say of nodes and values, from what is established
 
 and, loaded for certificates under contracts alone:
@@ -35,8 +36,9 @@ and, loaded for certificates of enforced models alone:
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.checker.derived_model import established
 from sonnx_ort.checker.graphs import bodies_of, with_unique_names
-from sonnx_ort.checker.model import Model, established
+from sonnx_ort.checker.model import Model
 from sonnx_ort.facts.sizes import Rejected
 
 __all__ = [

@@ -35,16 +35,14 @@ from typing import Any
 
 import onnx
 
-from sonnx_ort.checker.model import Model, established
-from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.checker.derived_model import established
+from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.obligations import LISTS, conclude
 from sonnx_ort.facts.deriving import Watch
 from sonnx_ort.facts.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.facts.sizes import Rejected, require
 
 FORMAT = "sonnx_ort.certificate/3"
-
-LISTS = ("obligations", "guarded", "waived", "unknown")
-"""The entries that say of obligations what holds them."""
 
 
 class Malformed(Rejected):

@@ -9,12 +9,12 @@ from typing import Any
 
 import onnx
 
-from sonnx_ort.checker.certificate import LISTS
+from sonnx_ort.checker.derived_model import established
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
-from sonnx_ort.checker.model import Model, established
-from sonnx_ort.checker.obligations import is_of_value, rules_of
+from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.obligations import LISTS, is_of_value, rules_of
 from sonnx_ort.checker.strict_reading import OWN_DOMAIN
 from sonnx_ort.facts.deriving import Watch
 from sonnx_ort.facts.node import FLOATS

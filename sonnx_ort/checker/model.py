@@ -9,7 +9,6 @@ import onnx
 from sonnx_ort.checker.graphs import Definitions, Node, with_unique_names
 from sonnx_ort.checker.strict_reading import OWN_DOMAIN, strict
 from sonnx_ort.facts import node as facts
-from sonnx_ort.facts.deriving import Watch, all_derived
 from sonnx_ort.facts.iterations import Changing
 from sonnx_ort.facts.sizes import PartialSizes, Rejected, Size, Symbolic, require
 from sonnx_ort.facts.types import (
@@ -25,7 +24,6 @@ from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.operand import Operand
 
 if TYPE_CHECKING:
-    from sonnx_ort.profile.contract import Contract
     from sonnx_ort.profile.contract_rules import OnSizes
 
 
@@ -115,24 +113,3 @@ class Model(Definitions):
 def _types_of_own(node: TypedNode) -> Sequence[Type]:
     """The types of the results of a node of our domain, of which a Broadcast has a rule."""
     return types_of_operands(node) if node.operator[1] == "Broadcast" else ()
-
-
-def established(
-    proto: onnx.ModelProto, contract: "Contract | None" = None, watch: Watch = iter
-) -> Model:
-    """A model of which all is established that follows.
-
-    Args:
-        proto: The model.
-        contract: What its values may be; None if nothing is said of them.
-        watch: Is given the nodes of the main graph.
-
-    Raises:
-        Rejected: The file can be read in two ways, or the contract is of other values.
-    """
-    if not contract:
-        return all_derived(lambda changing: Model(proto, changing), watch)
-    # A certificate without a contract rests on nothing that reads contracts.
-    from sonnx_ort.checker.contracts import Limited  # noqa: PLC0415
-
-    return all_derived(lambda changing: Limited(proto, contract, changing), watch)

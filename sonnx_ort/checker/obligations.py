@@ -24,6 +24,9 @@ from sonnx_ort.profile.requirements.quotients import NONZERO_DIVISOR, InfinityFo
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, dimensions
 
+LISTS = ("obligations", "guarded", "waived", "unknown")
+"""The entries of a certificate that say of obligations what holds them."""
+
 
 class Established(Operand):
     """An operand of which that is known what is established.

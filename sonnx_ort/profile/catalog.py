@@ -1,7 +1,8 @@
 """All operators and rules of the profile by name, and the operators that the profile has."""
 
+import copyreg
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sonnx_ort.profile.contract_rules import CONTRACT_RULES
@@ -10,7 +11,7 @@ from sonnx_ort.profile.graph import FINITE, GENERAL_RULES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, require_distinct
 from sonnx_ort.profile.operators import OPERATORS
-from sonnx_ort.profile.rule import Rule, release_numbers
+from sonnx_ort.profile.rule import AttributeValue, Rule, release_numbers
 
 __all__ = [
     "DEFAULT_OPERATORS",
@@ -105,6 +106,15 @@ require_distinct(_RULES)
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 """The rules by id."""
+
+
+def _rule_of(name: str, given: Sequence[tuple[str, AttributeValue]]) -> Rule:
+    """The rule of an id, for the node with these attributes if there are any."""
+    return RULES[name].of_node(dict(given)) if given else RULES[name]
+
+
+# A requirement has functions, which belong to the process: a rule is pickled by its id.
+copyreg.pickle(Rule, lambda rule: (_rule_of, (rule.id, rule.given)))
 
 
 def kernels_since(runtime: str | None) -> str | None:

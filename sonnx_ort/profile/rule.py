@@ -306,10 +306,6 @@ class Rule:
             )
         object.__setattr__(self, "in_run", self.requirement.subject.in_run)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it by its id: a requirement has functions, which belong to the process."""
-        return _rule_of_profile, (self.id, self.given)
-
     def needed_with(self, runtime: str | None) -> bool:
         """Whether a version of onnxruntime needs the rule; None is any version.
 
@@ -339,7 +335,9 @@ class Rule:
         """What it rests on."""
         from sonnx_ort.profile.wording import basis_of
 
-        return basis_of(self)
+        subject = self.requirement.subject
+        held = subject is Subject.HELD
+        return basis_of(self.source, demanded_of_all=subject.demanded_of_all, held=held)
 
     @property
     def sentence(self) -> str:
@@ -478,10 +476,3 @@ def release_numbers(version: str) -> tuple[int, ...] | None:
     """The numbers of a released version; None for a preview. A local label after + is ignored."""
     released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
     return tuple(map(int, released[1].split("."))) if released else None
-
-
-def _rule_of_profile(name: str, given: Sequence[tuple[str, AttributeValue]]) -> Rule:
-    """The rule that another process has pickled."""
-    from sonnx_ort.profile.catalog import RULES
-
-    return RULES[name].of_node(dict(given)) if given else RULES[name]

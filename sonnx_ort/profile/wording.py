@@ -15,7 +15,6 @@ from typing import Any
 
 from sonnx_ort.errors.remedies import Advice, Remedy
 from sonnx_ort.profile.options import Broadcasting
-from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis, Source, Standing, Words, draft_of
 from sonnx_ort.terms.operand import Operand, broadcast_shape, format_shape
 
@@ -102,13 +101,18 @@ def description_of(operator: str) -> str:
     return str(_table(operator)["description"])
 
 
-def basis_of(rule: Rule) -> Basis:
-    """What a rule rests on."""
-    standing = rule.source.standing
-    if standing is Standing.STATED:
-        return Basis.CHOSEN if rule.source.contradicted else Basis.STATED
-    by_analogy = standing is Standing.BY_ANALOGY and rule.requirement.subject.demanded_of_all
-    return Basis.FOLLOWS if by_analogy or rule.requirement.subject is Subject.HELD else Basis.OURS
+def basis_of(source: Source, *, demanded_of_all: bool, held: bool) -> Basis:
+    """What a rule rests on.
+
+    Args:
+        source: Who states it, and where.
+        demanded_of_all: Whether the general restrictions demand it of every operator.
+        held: Whether ONNX Runtime holds it itself.
+    """
+    if source.standing is Standing.STATED:
+        return Basis.CHOSEN if source.contradicted else Basis.STATED
+    by_analogy = source.standing is Standing.BY_ANALOGY and demanded_of_all
+    return Basis.FOLLOWS if by_analogy or held else Basis.OURS
 
 
 def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
