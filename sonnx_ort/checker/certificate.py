@@ -168,7 +168,7 @@ def check(
         Rejected: It proves less than it says, or is of another model.
     """
     require_form(certificate)
-    proto = _read(content, certificate["model"], "model")
+    proto = _read_model(content, certificate["model"], "model")
     wanted = "enforced" in certificate
     require(wanted or enforced is None, "it is no certificate of an enforced model")
     require(enforced is not None or not wanted, "the enforced model is missing")
@@ -180,7 +180,7 @@ def check(
         # A certificate of one model rests on nothing that compares models.
         from sonnx_ort.checker.enforcement import require_enforced  # noqa: PLC0415
 
-        other = _read(enforced, certificate["enforced"], "enforced model")
+        other = _read_model(enforced, certificate["enforced"], "enforced model")
         models += require_enforced(proto, model, other, certificate, watch)
     off = ""
     if any(each.rests_on_numbers for each in models):
@@ -228,7 +228,7 @@ def _require_optimizers(entry: Mapping[str, Sequence[str]] | None) -> None:
     require(not unknown, f"it says that {', '.join(unknown)} may act")
 
 
-def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:
+def _read_model(content: bytes, digest: object, name: str) -> onnx.ModelProto:
     same = hashlib.sha256(content).hexdigest() == digest
     require(same, f"it is the certificate of another {name}")
     try:

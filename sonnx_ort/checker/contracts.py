@@ -66,7 +66,7 @@ class Limited(Model):
             return super()._declared_sizes(value)
         declared = self._declared_axes(value)
         # Without its guard a size that is not declared is open, and so is a rank.
-        self._keep_unguarded("shape", value, self._named(declared) if declared else None)
+        self._keep_unguarded("shape", value, self._with_symbols(declared) if declared else None)
         own = declared or (None,) * len(demand.axes)
         pairs = zip(demand.axes, own, strict=True)
         return tuple(self._demanded(axis, size) for axis, size in pairs)

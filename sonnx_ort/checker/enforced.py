@@ -76,7 +76,7 @@ class Enforced:
         for graph in graphs_of(other.graph):
             for node in graph.node:
                 if not self._values.intersection(node.output):
-                    self._add(node)
+                    self._accept_added(node)
         enforcing = max(one.ir_version, OLDEST_FORMAT)
         expected = [enforcing] if self._added else [enforcing, one.ir_version]
         found = other.ir_version
@@ -126,7 +126,7 @@ class Enforced:
         require(computed, f"nothing but Shapes reads '{name}': it may not be computed")
         return self._evaluate(name)[1]
 
-    def _add(self, node: NodeProto) -> None:
+    def _accept_added(self, node: NodeProto) -> None:
         known = not node.domain and node.op_type in OPERATORS
         require(known, f"a {'.'.join(filter(None, (node.domain, node.op_type)))} was added")
         # What nothing can read is no guard, and an omitted operand is no copy.
@@ -215,12 +215,12 @@ class Enforced:
             require(name not in self._open, f"'{name}' is computed from itself")
             self._open.add(name)
             try:
-                self._evaluated[name] = self._found(name)
+                self._evaluated[name] = self._tree_and_cases(name)
             finally:
                 self._open.remove(name)
         return self._evaluated[name]
 
-    def _found(self, name: str) -> tuple[Tree, Cases]:
+    def _tree_and_cases(self, name: str) -> tuple[Tree, Cases]:
         node = self._added.get(name)
         if node is None:
             return ("value", name), [NOTHING]
@@ -307,14 +307,14 @@ class Enforced:
             case "Identity":
                 return self._decided(node.input[0])
             case "Where":
-                return self._chosen(node)
+                return self._cases_of_where(node)
             case "If":
-                return self._branched(node)
+                return self._cases_of_if(node)
             case "Reshape":
                 return self._held_by_rank(node)
         raise Rejected("it is no decision")
 
-    def _chosen(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
+    def _cases_of_where(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
         flag, alternatives = self._evaluate(node.input[0])
         kept = self._is_code(node.input[2])
         require(kept or self._is_code(node.input[1]), "it is no decision")
@@ -336,7 +336,7 @@ class Enforced:
                 found.append((base, facts | held | alternative))
         return found
 
-    def _branched(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
+    def _cases_of_if(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
         flag, alternatives = self._evaluate(node.input[0])
         cases = []
         for attribute in node.attribute:

@@ -30,13 +30,13 @@ class Facts:
 
     def __post_init__(self) -> None:
         """Take flags apart that are true if several others are."""
-        object.__setattr__(self, "kept", frozenset(_parts(self.kept)))
+        object.__setattr__(self, "kept", frozenset(_with_conjuncts(self.kept)))
 
     def __or__(self, other: "Facts") -> "Facts":
         return Facts(self.kept | other.kept, self.broken | other.broken)
 
 
-def _parts(trees: Iterable[Tree]) -> Iterable[Tree]:
+def _with_conjuncts(trees: Iterable[Tree]) -> Iterable[Tree]:
     waiting = list(trees)
     while waiting:
         tree = waiting.pop()

@@ -113,12 +113,12 @@ def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
     if max(count.values(), default=0) > 1:
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
-        _rename(copy.graph, {}, names, {*count})
+        _make_names_unique(copy.graph, {}, names, {*count})
         return copy, names
     return model, {name: [name] for name in count}
 
 
-def _rename(
+def _make_names_unique(
     graph: GraphProto, outer: Mapping[str, str], names: dict[str, list[str]], taken: set[str]
 ) -> None:
     scope = {**outer}
@@ -137,7 +137,7 @@ def _rename(
         for values in (node.input, node.output):
             values[:] = [scope.get(name, name) for name in values]
         for body in bodies_of(node):
-            _rename(body, scope, names, taken)
+            _make_names_unique(body, scope, names, taken)
 
 
 class Definitions(Engine):

@@ -106,7 +106,7 @@ class Model(Definitions):
 
     def node(self, output: str) -> Node:
         """The node that has this output."""
-        node, _ = self._node(output)
+        node, _ = self._producer_of(output)
         return cast(Node, node)
 
 

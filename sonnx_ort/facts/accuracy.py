@@ -152,11 +152,11 @@ def function_of(node: Node) -> str:
 
 def measured_functions() -> frozenset[tuple[str, str]]:
     """The functions and types that were measured."""
-    return frozenset(_rows())
+    return frozenset(_rows_by_function())
 
 
 @cache
-def _rows() -> Mapping[tuple[str, str], Sequence[_Row]]:
+def _rows_by_function() -> Mapping[tuple[str, str], Sequence[_Row]]:
     found: dict[tuple[str, str], list[_Row]] = {}
     with _TABLE.open(encoding="utf-8", newline="") as table:
         for row in csv.DictReader(table):
@@ -175,7 +175,7 @@ def accuracy_of(function: str, element_type: str) -> Accuracy:
     Raises:
         Rejected: It was not measured, or gives NaN and numbers elsewhere than the exact one.
     """
-    rows = _rows().get((function, element_type))
+    rows = _rows_by_function().get((function, element_type))
     if rows is None:
         raise Rejected(f"the accuracy of {function} of {element_type} was not measured")
     if any(int(row["undefined"]) for row in rows):
@@ -203,7 +203,7 @@ def accuracy_of(function: str, element_type: str) -> Accuracy:
     )
     if any(int(row["arguments"]) >= _ALL[element_type] for row in rows):
         return found
-    if element_type == "float" or (function, "float") not in _rows():
+    if element_type == "float" or (function, "float") not in _rows_by_function():
         return replace(found, below=_ANYTHING, above=_ANYTHING)
     whole = accuracy_of(function, "float")
     return replace(

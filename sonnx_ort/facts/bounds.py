@@ -69,7 +69,7 @@ def _limits(element_type: str | None) -> Bounds | None:
 
 def _is_narrower(bounds: Bounds, limits: Bounds | None) -> bool:
     """Whether an interval is narrower than a type, so that no element wraps."""
-    if limits is None or not _within(bounds, limits):
+    if limits is None or not _is_within(bounds, limits):
         return False
     return bounds != limits or limits == BOOLEAN
 
@@ -191,10 +191,10 @@ def _may_be_mistaken(node: Node, bounds: Iterable[Bounds]) -> bool:
     the smaller.
     """
     is_int64 = node.type(0) == "int64"
-    return is_int64 and not all(_within(b, _INT32) for b in bounds)
+    return is_int64 and not all(_is_within(b, _INT32) for b in bounds)
 
 
-def _within(inner: Bounds, outer: Bounds) -> bool:
+def _is_within(inner: Bounds, outer: Bounds) -> bool:
     return inner.lower in outer and inner.upper in outer
 
 
@@ -203,7 +203,7 @@ def largest(node: Node) -> Sequence[Bounds]:
     bounds = _all(node)
     if _may_be_mistaken(node, bounds):
         everything = hull(bounds)
-        sure = [b.lower for b in bounds if _within(b, _NATURAL) and len(bounds) == _PAIR]
+        sure = [b.lower for b in bounds if _is_within(b, _NATURAL) and len(bounds) == _PAIR]
         return [Bounds(max([everything.lower, *sure]), everything.upper)]
     return [Bounds(max(b.lower for b in bounds), max(b.upper for b in bounds))]
 
@@ -213,7 +213,7 @@ def smallest(node: Node) -> Sequence[Bounds]:
     bounds = _all(node)
     if _may_be_mistaken(node, bounds):
         everything = hull(bounds)
-        sure = [b.upper for b in bounds if _within(b, _NEGATIVE) and len(bounds) == _PAIR]
+        sure = [b.upper for b in bounds if _is_within(b, _NEGATIVE) and len(bounds) == _PAIR]
         return [Bounds(everything.lower, min([everything.upper, *sure]))]
     return [Bounds(min(b.lower for b in bounds), min(b.upper for b in bounds))]
 
@@ -223,7 +223,7 @@ def clipped(node: Node) -> Sequence[Bounds]:
     clipped = bounds_of_operand(node, 0)
     limits = [bounds_of_operand(node, index) for index in (1, 2) if node.given(index)]
     if _may_be_mistaken(node, [clipped, *limits]):
-        natural = all(_within(b, _NATURAL) for b in limits) and len(limits) == _PAIR
+        natural = all(_is_within(b, _NATURAL) for b in limits) and len(limits) == _PAIR
         if not natural or limits[0].upper > limits[1].lower:
             return [hull([clipped, *limits])]
     if node.given(1):
@@ -308,7 +308,7 @@ def counted(node: Node) -> Sequence[Bounds]:
     for bounds in (start, limit, spread):
         exact = max(abs(bounds.lower), abs(bounds.upper)) <= EXACT_IN_DOUBLE
         require(exact, "it counts beyond what a double is exact for")
-    require(_within(spread, allowed), "it counts beyond its type")
+    require(_is_within(spread, allowed), "it counts beyond its type")
     lower = start.lower if step.lower >= 0 else min(start.lower, limit.lower + 1)
     upper = start.upper if step.upper <= 0 else max(start.upper, limit.upper - 1)
     return [Bounds(lower, upper)]

@@ -48,25 +48,25 @@ def rule_of(node: Node) -> Rules:
     Raises:
         Rejected: There are none, or not for its version or attributes.
     """
-    return _verified(SHAPE_RULES, node, "a {} has no rule")
+    return _rule_of_verified(SHAPE_RULES, node, "a {} has no rule")
 
 
 def elements_rule(node: Node) -> ElementsRule:
     """The verified rule of elements for a node; it raises `Rejected` if there is none."""
-    return _verified(ELEMENT_RULES, node, "the elements of a {} have no rule")
+    return _rule_of_verified(ELEMENT_RULES, node, "the elements of a {} have no rule")
 
 
 def bounds_rule(node: Node) -> BoundsRule:
     """The verified rule of bounds for a node; it raises `Rejected` if there is none."""
-    return _verified(BOUNDS_RULES, node, "the bounds of a {} have no rule")
+    return _rule_of_verified(BOUNDS_RULES, node, "the bounds of a {} have no rule")
 
 
 def interval_rule(node: Node) -> IntervalRule:
     """The verified rule of intervals for a node; it raises `Rejected` if there is none."""
-    return _verified(INTERVAL_RULES, node, "the interval of a {} has no rule")
+    return _rule_of_verified(INTERVAL_RULES, node, "the interval of a {} has no rule")
 
 
-def _verified(rules: Mapping[str, Rule], node: Node, none: str) -> Rule:
+def _rule_of_verified(rules: Mapping[str, Rule], node: Node, none: str) -> Rule:
     require(node.op_type in rules, none.format(node.op_type))
     RULES[node.op_type].require_verified(node)
     return rules[node.op_type]

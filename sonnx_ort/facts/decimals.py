@@ -11,15 +11,15 @@ from decimal import Context, Decimal
 
 def at_most(number: float, digits: int) -> str:
     """The smallest decimal of so many digits that is not below a number, as `:g` writes it."""
-    return _text(number, digits, upwards=True)
+    return _rounded_text(number, digits, upwards=True)
 
 
 def at_least(number: float, digits: int) -> str:
     """The largest decimal of so many digits that is not above a number, as `:g` writes it."""
-    return _text(number, digits, upwards=False)
+    return _rounded_text(number, digits, upwards=False)
 
 
-def _text(number: float, digits: int, *, upwards: bool) -> str:
+def _rounded_text(number: float, digits: int, *, upwards: bool) -> str:
     nearest = f"{number:.{digits}g}"
     if not math.isfinite(number):
         return nearest

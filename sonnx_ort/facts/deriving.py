@@ -176,8 +176,8 @@ class Engine(Established, ABC):
         """
         # An initializer may be the default of an input.
         given = list(dict.fromkeys((*graph.inputs, *graph.stored)))
-        self._derive(given, KINDS[:2])
-        self._derive(given, KINDS[2:])
+        self._derive_possible(given, KINDS[:2])
+        self._derive_possible(given, KINDS[2:])
         for node in watch(graph.nodes):
             for body in node.bodies:
                 self.derive_all(body)
@@ -186,12 +186,12 @@ class Engine(Established, ABC):
     def derive_results(self, node: Node) -> None:
         """Derive what follows of the results of one node."""
         results, opened = node.written, self._open
-        self._derive(results, KINDS[:1])
-        self._derive(results, KINDS[1:2])
+        self._derive_possible(results, KINDS[:1])
+        self._derive_possible(results, KINDS[1:2])
         self.misinference.derive(node, [f"?{k + 1}" for k in range(opened, self._open)])
-        self._derive(results, KINDS[2:])
+        self._derive_possible(results, KINDS[2:])
 
-    def _derive(self, values: Iterable[Value], kinds: Sequence[str]) -> None:
+    def _derive_possible(self, values: Iterable[Value], kinds: Sequence[str]) -> None:
         self._said = {}
         for value in values:
             for kind in kinds:
@@ -251,7 +251,7 @@ class Engine(Established, ABC):
             return
         before, self.rests_on_numbers = self.rests_on_numbers, False
         try:
-            found = self._found(value, kind)
+            found = self._fact_of(value, kind)
             computed = kind == "interval" and not self._is_given_or_stored(value)
             of_numbers = self.rests_on_numbers or computed
         except Rejected as reason:
@@ -266,7 +266,7 @@ class Engine(Established, ABC):
             self.rests_on_numbers = before
         self.establish(kind, value, found, of_numbers=of_numbers)
 
-    def _found(self, value: Value, kind: str) -> Any:
+    def _fact_of(self, value: Value, kind: str) -> Any:
         match kind:
             case "type":
                 return self._type(value)
@@ -292,7 +292,7 @@ class Engine(Established, ABC):
         for state in self.broken_assumptions():
             raise Rejected(f"the shape of the state '{self.name_of(state)}' changes")
 
-    def _node(self, value: Value) -> tuple[Node, int]:
+    def _producer_of(self, value: Value) -> tuple[Node, int]:
         require(value in self._producers, "no node computes it")
         node, place = self._producers[value]
         known = not node.domain or self._is_own(node)
@@ -334,7 +334,7 @@ class Engine(Established, ABC):
         if sizes is None:
             raise Rejected("its rank is not known")
         require(not is_negative(sizes), "a size is negative")
-        return self._named(kept_sizes(sizes))
+        return self._with_symbols(kept_sizes(sizes))
 
     def _partial_shape(self, value: Value) -> PartialSizes | None:
         """The shape of a value by what decides it, with None for open sizes."""
@@ -345,7 +345,7 @@ class Engine(Established, ABC):
         passed = self._passed_shape(value)
         if passed is not None:
             return passed
-        node, place = self._node(value)
+        node, place = self._producer_of(value)
         found: Sequence[PartialSizes | None] = self._answers("shape", node, self._shapes_of)
         require(place < len(found), f"result {place} has no rule")
         return found[place]
@@ -370,7 +370,7 @@ class Engine(Established, ABC):
             return (None,) * (len(self.known("shape", self._collected[value])) + 1)
         return None
 
-    def _named(self, sizes: PartialSizes) -> Sizes:
+    def _with_symbols(self, sizes: PartialSizes) -> Sizes:
         return tuple(self._opened() if size is None else size for size in sizes)
 
     def _opened(self) -> Size:
@@ -391,7 +391,7 @@ class Engine(Established, ABC):
         first = node.result(0)
         if first not in self._common:
             # An open size has one name in all of them.
-            self._common[first] = self._named(common)
+            self._common[first] = self._with_symbols(common)
         return [self._common[first]] * node.results
 
     def _elements(self, value: Value) -> PartialSizes:
@@ -402,7 +402,7 @@ class Engine(Established, ABC):
             # No other integers become sizes as they are.
             require(array.dtype.name in HOLDING_SIZES, f"'{self.name_of(value)}' has no sizes")
             return tuple(array.ravel().tolist())
-        node, place = self._node(value)
+        node, place = self._producer_of(value)
         require(place == 0 and not node.domain, "there is no rule for its elements")
         if node.op_type in ("Shape", "Size"):
             self.require_as_inferred(node.operand(0))
@@ -413,7 +413,7 @@ class Engine(Established, ABC):
         """The interval of integers, or of bools as bytes."""
         if value in self.stored_values:
             return bounds_of_elements(self.array(value))
-        node, place = self._node(value)
+        node, place = self._producer_of(value)
         require(not node.domain, "there is no rule for its bounds")
         answers = self._answers("bounds", node, lambda node: bounds_by(bounds_rule(node), node))
         return answers[place] if place < len(answers) else None
@@ -422,7 +422,7 @@ class Engine(Established, ABC):
         """The numbers that floats can be."""
         if value in self.stored_values:
             return of_elements(self.array(value))
-        node, place = self._node(value)
+        node, place = self._producer_of(value)
         require(not node.domain, "there is no rule for its interval")
         if node.op_type == "If" and node.bodies:
             results = [body.outputs[place] for body in node.bodies]

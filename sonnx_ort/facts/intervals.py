@@ -61,16 +61,16 @@ def operand(node: Node, index: int) -> Interval:
     bounds = node.known_bounds(index) or LIMITS.get(kind or "")
     if bounds is None:
         raise Rejected(f"nothing is known of operand {index}")
-    return Interval.of(_below(bounds.lower), _above(bounds.upper))
+    return Interval.of(_float_at_most(bounds.lower), _float_at_least(bounds.upper))
 
 
-def _below(number: int) -> float:
+def _float_at_most(number: int) -> float:
     return (
         math.nextafter(float(number), -math.inf) if int(float(number)) > number else float(number)
     )
 
 
-def _above(number: int) -> float:
+def _float_at_least(number: int) -> float:
     return math.nextafter(float(number), math.inf) if int(float(number)) < number else float(number)
 
 

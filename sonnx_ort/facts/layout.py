@@ -164,11 +164,11 @@ def split(node: Node) -> Shapes:
     """Split: the sizes of the parts on one axis."""
     shape = node.shape(0)
     axis = node.axis(0, len(shape))
-    parts = _parts(node, shape[axis])
+    parts = _part_sizes(node, shape[axis])
     return [(*shape[:axis], part, *shape[axis + 1 :]) for part in parts]
 
 
-def _parts(node: Node, size: Size) -> Sequence[Size | None]:
+def _part_sizes(node: Node, size: Size) -> Sequence[Size | None]:
     count = node.results
     if node.given(1) or node.attribute("split"):
         try:

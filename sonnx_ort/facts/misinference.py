@@ -153,14 +153,14 @@ class Misinference:
             generated: The names of those open sizes of its results that no operand has.
         """
         try:
-            self._derive(node, generated)
+            self._note_doubts(node, generated)
         except Exception:
             # A malformed node must not stop the analysis.
             _logger.debug("the inferred shape of %s is unknown", node.op_type, exc_info=True)
             self._uninferred.difference_update(node.written)
             self._mistaken.update(node.written)
 
-    def _derive(self, node: Node, generated: Collection[str]) -> None:
+    def _note_doubts(self, node: Node, generated: Collection[str]) -> None:
         written = node.written
         unknown = [value for value in written if value not in self._shapes]
         if not (generated or unknown or self._has_doubts() or node.op_type in _CONTRADICTING):

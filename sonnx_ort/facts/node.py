@@ -146,7 +146,7 @@ class Node(ABC):
         """The values of the results that are not omitted."""
         return [value for value in self.outputs if value is not None]
 
-    def _known(self, kind: str, index: int) -> Any:
+    def _operand_fact(self, kind: str, index: int) -> Any:
         value = self.operand(index)
         return None if value is None else self.fact(kind, value)
 
@@ -156,12 +156,12 @@ class Node(ABC):
 
     def known_shape(self, index: int) -> Sizes | None:
         """The shape of an operand; None if its rank is not known or it is omitted."""
-        shape: Sizes | None = self._known("shape", index)
+        shape: Sizes | None = self._operand_fact("shape", index)
         return shape
 
     def known_elements(self, index: int) -> PartialSizes | None:
         """The elements of an operand that is a vector or scalar of sizes; None if not known."""
-        elements: PartialSizes | None = self._known("elements", index)
+        elements: PartialSizes | None = self._operand_fact("elements", index)
         return elements
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Node(ABC):
 
     def type(self, index: int = 0) -> str | None:
         """The type of an operand's elements; None if it is not known or the operand omitted."""
-        element_type: str | None = self._known("type", index)
+        element_type: str | None = self._operand_fact("type", index)
         return element_type
 
     def result_type(self, index: int) -> str | None:
@@ -180,12 +180,12 @@ class Node(ABC):
 
     def known_bounds(self, index: int) -> Bounds | None:
         """The interval of an operand's integers, if it is narrower than their type."""
-        bounds: Bounds | None = self._known("bounds", index)
+        bounds: Bounds | None = self._operand_fact("bounds", index)
         return bounds
 
     def known_interval(self, index: int) -> Interval | None:
         """The interval of an operand's floats; None if nothing is known of them."""
-        interval: Interval | None = self._known("interval", index)
+        interval: Interval | None = self._operand_fact("interval", index)
         return interval
 
     @abstractmethod
@@ -311,7 +311,7 @@ class Anything:
 
     def __contains__(self, value: object) -> bool:
         """Whether all integers are in this range."""
-        return is_within(_listed(value))
+        return is_within(_as_list(value))
 
 
 class Everything:
@@ -331,13 +331,13 @@ class AtLeast:
 
     def __contains__(self, value: object) -> bool:
         """Whether all integers are in this range."""
-        numbers = _listed(value)
+        numbers = _as_list(value)
         return is_within(numbers) and all(
             isinstance(number, int) and number >= self._smallest for number in numbers
         )
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     return value if isinstance(value, list | tuple) else [value]
 
 

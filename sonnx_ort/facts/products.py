@@ -24,15 +24,15 @@ _OF_SEQUENCES = 3
 
 def matrix_product(node: Node) -> Shapes:
     """MatMul: rows, columns, and the common batch."""
-    return (_product(node.shape(0), node.shape(1)),)
+    return (_product_shape(node.shape(0), node.shape(1)),)
 
 
 def quantized_matrix_product(node: Node) -> Shapes:
     """QLinearMatMul: each matrix is followed by its scale and its zero point."""
-    return (_product(node.shape(0), node.shape(3)),)
+    return (_product_shape(node.shape(0), node.shape(3)),)
 
 
-def _product(a: Sizes, b: Sizes) -> PartialSizes:
+def _product_shape(a: Sizes, b: Sizes) -> PartialSizes:
     require(a and b, "an operand is a scalar")
     rows = a[-2:-1]
     columns = b[-1:] if len(b) >= _MATRIX else ()

@@ -15,15 +15,15 @@ def reduced(node: Node) -> Shapes:
         if not node.attribute("keepdims", True):
             raise
         return (tuple(1 if size == 1 else None for size in shape),)
-    return _along(node, axes)
+    return _reduced_shape(node, axes)
 
 
 def searched(node: Node) -> Shapes:
     """ArgMax and ArgMin, which reduce one axis."""
-    return _along(node, (node.attribute("axis", 0),))
+    return _reduced_shape(node, (node.attribute("axis", 0),))
 
 
-def _along(node: Node, axes: Sequence[int]) -> Shapes:
+def _reduced_shape(node: Node, axes: Sequence[int]) -> Shapes:
     shape = node.shape(0)
     gone = {from_the_front(axis, len(shape)) for axis in axes}
     # Up to 1.31.1 ONNX Runtime ignores negative axes of an empty tensor.

@@ -48,7 +48,7 @@ def constant(node: Node) -> Shapes:
 
 def filled(node: Node) -> Shapes:
     """ConstantOfShape: what its operand holds."""
-    return (_sizes(node.elements(0)),)
+    return (_not_negative(node.elements(0)),)
 
 
 def positions(node: Node) -> Shapes:
@@ -56,7 +56,7 @@ def positions(node: Node) -> Shapes:
     return ((len(node.shape(0)) or None, None),)
 
 
-def _sizes(elements: PartialSizes) -> PartialSizes:
+def _not_negative(elements: PartialSizes) -> PartialSizes:
     negative = any(isinstance(element, int) and element < 0 for element in elements)
     require(not negative, "a size is negative")
     return elements
@@ -64,7 +64,7 @@ def _sizes(elements: PartialSizes) -> PartialSizes:
 
 def expanded(node: Node) -> Shapes:
     """Expand: the common shape of the operand and of what is asked for."""
-    shape, target = node.shape(0), _sizes(node.elements(1))
+    shape, target = node.shape(0), _not_negative(node.elements(1))
     rank = max(len(shape), len(target))
     own = (1,) * (rank - len(shape)) + shape
     wanted = (1,) * (rank - len(target)) + target

@@ -239,7 +239,7 @@ class Symbolic:
     def __str__(self) -> str:
         """Format the sum, such as `2*m*n + n/2 + 1`."""
         terms = sorted(_written(self.terms), key=lambda term: (not term[0], term))
-        return " + ".join(_product(symbols, times) for symbols, times in terms).replace("+ -", "- ")
+        return " + ".join(_as_text(symbols, times) for symbols, times in terms).replace("+ -", "- ")
 
     __repr__ = __str__
 
@@ -321,7 +321,7 @@ def _written(terms: Sequence[Term]) -> Iterable[tuple[tuple[Symbol, ...], int | 
     return [(symbols, times) for symbols, times in total.items() if times]
 
 
-def _product(symbols: Sequence[Symbol], times: int | Fraction) -> str:
+def _as_text(symbols: Sequence[Symbol], times: int | Fraction) -> str:
     product = "*".join([str(times.numerator), *symbols])
     short = product.replace("1*", "", 1) if abs(times.numerator) == 1 else product
     return short if times.denominator == 1 else f"{short}/{times.denominator}"

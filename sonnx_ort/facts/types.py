@@ -183,7 +183,7 @@ def _quantized(node: TypedNode) -> Type:
     return zero_point or node.named_type("output_dtype") or omitted
 
 
-def _labels(node: TypedNode) -> Type:
+def _label_type(node: TypedNode) -> Type:
     return node.attribute_type("classlabels_strings") or tensor_of("int64")
 
 
@@ -236,14 +236,14 @@ _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 _UNBOUND: Mapping[tuple[str, str], _Rule] = {
     **{("", name): rule for name, rule in _STANDARD.items()},
-    **{(_ML, name): _labels for name in _CLASSIFIERS},
+    **{(_ML, name): _label_type for name in _CLASSIFIERS},
     (_ML, "CategoryMapper"): _categories,
     (_ML, "LabelEncoder"): lambda node: (
         _given("values_tensor", "values_strings", "values_int64s", "values_floats")(node)
         or _categories(node)
     ),
     (_ML, "ZipMap"): lambda node: sequence_of(
-        f"map({element_of(_labels(node), _TENSOR)},tensor(float))"
+        f"map({element_of(_label_type(node), _TENSOR)},tensor(float))"
     ),
 }
 """The types of results that are those of no input: they follow from attributes or containers."""
@@ -325,34 +325,34 @@ class Types:
         """
         self._versions, self._known, self._own = versions, known, own
         self._types: dict[Value, Type] = {}
-        self._keep(main.inputs, map(self._declared, main.inputs))
-        self._follow(main)
+        self._keep_types(main.inputs, map(self._declared_type, main.inputs))
+        self._follow_graph(main)
 
     def of(self, value: Value) -> Type:
         """The type of a value; None if it is not known."""
         return self._types.get(value)
 
-    def _declared(self, value: Value) -> Type:
+    def _declared_type(self, value: Value) -> Type:
         try:
             return self._known(value)
         except Rejected:
             return None
 
-    def _keep(self, values: Iterable[Value | None], types: Iterable[Type]) -> None:
+    def _keep_types(self, values: Iterable[Value | None], types: Iterable[Type]) -> None:
         for value, kind in zip(values, types, strict=False):
             if value is not None and kind:
                 self._types[value] = kind
 
-    def _follow(self, graph: Graph) -> None:
-        self._keep(graph.stored, map(self._declared, graph.stored))
+    def _follow_graph(self, graph: Graph) -> None:
+        self._keep_types(graph.stored, map(self._declared_type, graph.stored))
         for node in graph.nodes:
             try:
-                self._keep(node.outputs, self._results(node))
+                self._keep_types(node.outputs, self._result_types(node))
             except Exception:
                 # A malformed node must not stop the analysis.
                 _logger.debug("the types of %s are unknown", node.op_type, exc_info=True)
 
-    def _results(self, node: Node) -> Sequence[Type]:
+    def _result_types(self, node: Node) -> Sequence[Type]:
         given = ["" if value is None else self._types.get(value) for value in node.inputs]
         bodies = node.bodies
         found = self._through_bodies(node, given, bodies) if bodies else None
@@ -378,8 +378,8 @@ class Types:
             case "SequenceMap":
                 taken = [element_of(kind) or kind for kind in given]
         for body in bodies:
-            self._keep(body.inputs, taken)
-            self._follow(body)
+            self._keep_types(body.inputs, taken)
+            self._follow_graph(body)
         results = [[self._types.get(value) for value in body.outputs] for body in bodies]
         match operator, results:
             case "If", [one, other]:

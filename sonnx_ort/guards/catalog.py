@@ -329,7 +329,7 @@ def _any_outside(
 ) -> Value:
     """Whether an element is not as demanded."""
     own = known.element_type
-    numbers = _numbers(requirement)
+    numbers = _number_set(requirement)
     compared = _compared_in(own)
     elements = value if compared is own else nodes.cast(value, compared, "compared")
     if isinstance(requirement, OnValue) and requirement.of.axis is not None:
@@ -355,11 +355,11 @@ def compares_each(requirement: OnElements | OnSizes, element_type: ElementType) 
     compared = _compared_in(element_type)
     if isinstance(requirement, OnValue) or compared is not element_type:
         return True
-    limits = _numbers(requirement).limits(element_type.dtype)
+    limits = _number_set(requirement).limits(element_type.dtype)
     return not (_is_narrow(limits) and compared in _REDUCED)
 
 
-def _numbers(requirement: OnElements) -> NumberSet:
+def _number_set(requirement: OnElements) -> NumberSet:
     if not isinstance(requirement.numbers, NumberSet):
         raise TypeError("a value is held to a set of numbers")
     return requirement.numbers

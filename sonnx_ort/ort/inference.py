@@ -127,7 +127,7 @@ class _Inferred(Derived):
         except Rejected:
             found = None
         if found is not None and not is_negative(found):
-            self.computed[value] = self._named(kept_sizes(found))
+            self.computed[value] = self._with_symbols(kept_sizes(found))
         return self._with_declared(value, self.computed.get(value))
 
     def _shape_by_operator(self, value: ir.Value) -> PartialSizes | None:

@@ -94,13 +94,13 @@ def _of_value(first: ValueContract, second: ValueContract) -> ValueContract:
         return replace(found, range=second.range, axis=second.axis)
     if first.axis == second.axis and len(first.ranges) == len(second.ranges):
         pairs = zip(first.ranges, second.ranges, strict=True)
-        ranges = tuple(_common(first.value, one, other) for one, other in pairs)
+        ranges = tuple(_common_range(first.value, one, other) for one, other in pairs)
         return replace(found, range=ranges if first.axis is not None else ranges[0])
     if first.axis is None or second.axis is None:
         (of_all,), of_each = (
             (first.ranges, second) if first.axis is None else (second.ranges, first)
         )
-        ranges = tuple(_common(first.value, ends, of_all) for ends in of_each.ranges)
+        ranges = tuple(_common_range(first.value, ends, of_all) for ends in of_each.ranges)
         return replace(found, range=ranges, axis=of_each.axis)
     raise ContradictionError(
         f"'{first.value}' has ranges on axis {first.axis}, and on axis {second.axis}"
@@ -117,7 +117,7 @@ def _require_finite(limited: ValueContract, other: ValueContract) -> None:
         )
 
 
-def _common(value: str, first: Limited, second: Limited) -> Limited:
+def _common_range(value: str, first: Limited, second: Limited) -> Limited:
     lower, upper = max(first[0], second[0]), min(first[1], second[1])
     if not lower <= upper:
         raise ContradictionError(f"no number of '{value}' is in {[*first]} and in {[*second]}")

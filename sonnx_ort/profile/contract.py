@@ -80,7 +80,7 @@ class ValueContract:
             outside = f"outside of the range of its index on axis {self.axis}"
         elif self.ranges:
             outside = f"outside of {format_ends(self.ranges[0])}"
-        return NumberSet(outside, self._common, admits_nan=False, finding=self.finding(outside))
+        return NumberSet(outside, self._overlap, admits_nan=False, finding=self.finding(outside))
 
     def finding(self, outside: str) -> str:
         """What an element is that breaks the entry, with its message; empty if it has none."""
@@ -88,14 +88,14 @@ class ValueContract:
 
     def limits(self, dtype: np.dtype[Any]) -> tuple[Limited, ...]:
         """The smallest and the largest number of a type that is allowed, for each range."""
-        return tuple(self._limited(dtype, ends) for ends in self.ranges) or (finite_limits(dtype),)
+        return tuple(self._in_type(dtype, ends) for ends in self.ranges) or (finite_limits(dtype),)
 
-    def _common(self, dtype: np.dtype[Any]) -> Limited:
+    def _overlap(self, dtype: np.dtype[Any]) -> Limited:
         lower, upper = zip(*self.limits(dtype), strict=True)
         return max(lower), min(upper)
 
     @staticmethod
-    def _limited(dtype: np.dtype[Any], ends: Limited) -> Limited:
+    def _in_type(dtype: np.dtype[Any], ends: Limited) -> Limited:
         if dtype.kind in "biu":
             return _integers_within(LIMITS.get(dtype.name, BOOLEAN), ends)
         with np.errstate(over="ignore"):
@@ -461,14 +461,14 @@ def contract_of(document: Sequence[Mapping[str, Any]]) -> Contract:
 def _value_entry(entry: Mapping[str, Any]) -> ValueContract:
     axis, given, found = entry.get("axis"), entry.get("range"), None
     if given is not None:
-        found = _ends(given) if axis is None else tuple(map(_ends, given))
+        found = _read_ends(given) if axis is None else tuple(map(_read_ends, given))
     if axis is not None and (type(axis) is not int or not given):
         raise ValueError(f"{axis} is no axis with ranges")
     name, message = str(entry["value"]), str(entry.get("message", ""))
     return ValueContract(name, found, message, axis, entry.get("whole", False) is True)
 
 
-def _ends(given: Sequence[float | str]) -> Limited:
+def _read_ends(given: Sequence[float | str]) -> Limited:
     lower, upper = (float(end) if isinstance(end, str) else end for end in given)
     if not (is_end(lower) and is_end(upper) and lower <= upper):
         raise ValueError(f"{lower} to {upper} is no range")

@@ -138,7 +138,7 @@ def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
     return _ONLY_ZERO
 
 
-def _bytes(name: str, offset: int) -> Rule:
+def _of_same_bytes(name: str, offset: int) -> Rule:
     zero_point = f"{name.lower()}_zero_point"
     return _conv_integer(name, offset).states(
         SameNumericType("int32", (ElementType.INT8, ElementType.UINT8)),
@@ -150,8 +150,8 @@ def _bytes(name: str, offset: int) -> Rule:
 CONV_INTEGER = _conv_integer.operator(
     Family.INTEGER,
     rules=[
-        _bytes("X", 0),
-        _bytes("W", 1),
+        _of_same_bytes("X", 0),
+        _of_same_bytes("W", 1),
         _conv_integer("signs", 18).states(
             NotBoth((ElementType.INT8, ElementType.UINT8)), *("X", "W")
         ),

@@ -70,8 +70,8 @@ class Window:
     @classmethod
     def of(cls, attributes: Attributes) -> "Window":
         """Read the attributes of a node."""
-        pads = _numbers(attributes.get("pads"), (0, 0, 0, 0))
-        dilations = _numbers(attributes.get("dilations"), (1, 1))
+        pads = _numbers_or_default(attributes.get("pads"), (0, 0, 0, 0))
+        dilations = _numbers_or_default(attributes.get("dilations"), (1, 1))
         return cls((dilations[0], dilations[1]), (pads[0], pads[1]), (pads[2], pads[3]))
 
     def smallest(self, place: int, kernel: int) -> int:
@@ -90,7 +90,7 @@ def kernel_of(attributes: Attributes) -> tuple[int, ...] | None:
     return tuple(map(int, kernel)) if _are_integers(kernel, 2) else None  # type: ignore[arg-type]
 
 
-def _numbers(value: AttributeValue, default: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers_or_default(value: AttributeValue, default: tuple[int, ...]) -> tuple[int, ...]:
     return value if _are_integers(value, len(default)) else default  # type: ignore[return-value]
 
 

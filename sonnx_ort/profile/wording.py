@@ -74,7 +74,7 @@ def text_of(rule: str) -> RuleText:
         KeyError: There are none; the message says where they are to be written.
         ValueError: A table is there twice, lacks an entry, or has an unknown one.
     """
-    table = dict(_table(rule))
+    table = dict(_table_of(rule))
     try:
         found = RuleText(
             sentence=table.pop("sentence"),
@@ -98,7 +98,7 @@ def description_of(operator: str) -> str:
         KeyError: There are none.
         ValueError: A table is there twice.
     """
-    return str(_table(operator)["description"])
+    return str(_table_of(operator)["description"])
 
 
 def basis_of(source: Source, *, demanded_of_all: bool, held: bool) -> Basis:
@@ -172,7 +172,7 @@ def advice(text: str) -> str:
     return Advice(*parts, text[end:]) if parts else text
 
 
-def _table(name: str) -> Mapping[str, Any]:
+def _table_of(name: str) -> Mapping[str, Any]:
     path = files().get(name)
     if path is None:
         raise KeyError(f"{name} has no texts: write a table of its name in {FOLDER}")

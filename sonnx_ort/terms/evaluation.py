@@ -70,16 +70,16 @@ class Shapes:
             case Decided(holds, words):
                 return Answer(holds, words)
             case OfShape(terms, tensor, sizes):
-                found = _all([self._answer(each) for each in terms])
+                found = _all_hold([self._answer(each) for each in terms])
                 return Answer(True, self._of_shape(tensor, sizes)) if found.holds else found
             case All(terms):
-                return _all([self._answer(each) for each in terms])
+                return _all_hold([self._answer(each) for each in terms])
             case Either(terms):
-                return _either([self._answer(each) for each in terms])
+                return _any_holds([self._answer(each) for each in terms])
             case Each() if not self.shapes:
                 return Answer(True, "no such operand is given")
             case Each(of):
-                return _all([self._answer(of(Tensor(name))) for name in self.shapes])
+                return _all_hold([self._answer(of(Tensor(name))) for name in self.shapes])
             case IfGiven(tensor, inner) if tensor.name in self.shapes:
                 return self._answer(inner)
             case IfGiven(tensor, _):
@@ -99,9 +99,9 @@ class Shapes:
                 rank = len(self._shape(tensor))
                 holds = -rank <= axis < rank + or_end
                 has = "has" if holds else "has no"
-                return Answer(holds, f"{self._named(tensor)} {has} axis {axis}")
+                return Answer(holds, f"{self._with_shape(tensor)} {has} axis {axis}")
             case SizesBehind(tensor, axis, longest):
-                return self._after(tensor, axis, longest)
+                return self._none_longer_after(tensor, axis, longest)
 
     def _compared(self, term: Compare) -> Answer:
         left, right = self._value(term.left), self._value(term.right)
@@ -136,8 +136,8 @@ class Shapes:
             return Answer(True, claim)
         return Answer(False, f"{self._phrase(number)} is {value}, no multiple of {factor}")
 
-    def _after(self, tensor: Tensor, axis: int, longest: int) -> Answer:
-        shape, named = self._shape(tensor), self._named(tensor)
+    def _none_longer_after(self, tensor: Tensor, axis: int, longest: int) -> Answer:
+        shape, named = self._shape(tensor), self._with_shape(tensor)
         if not -len(shape) <= axis < len(shape):
             return Answer(False, f"{named} has no axis {axis}")
         after = list(enumerate(shape))[axis % len(shape) + 1 :]
@@ -168,7 +168,7 @@ class Shapes:
             case Size(tensor, axis):
                 shape = self._shape(tensor)
                 if not -len(shape) <= axis < len(shape):
-                    raise _NoNumberError(False, f"{self._named(tensor)} has no axis {axis}")
+                    raise _NoNumberError(False, f"{self._with_shape(tensor)} has no axis {axis}")
                 return shape[axis]
             case Times(factor, inner):
                 value = self._value(inner)
@@ -187,22 +187,22 @@ class Shapes:
                 return self.certain(tensor.name, self._shape(tensor)[axis])
         return True
 
-    def _named(self, tensor: Tensor) -> str:
+    def _with_shape(self, tensor: Tensor) -> str:
         return f"{tensor.name} {format_shape(self._shape(tensor))}"
 
     def _phrase(self, number: int | Number) -> str:
         match number:
             case Rank(tensor):
-                return f"the rank of {self._named(tensor)}"
+                return f"the rank of {self._with_shape(tensor)}"
             case Size(tensor, axis):
-                return f"axis {axis} of {self._named(tensor)}"
+                return f"axis {axis} of {self._with_shape(tensor)}"
             case Times(factor, inner):
                 return f"{factor} times {self._phrase(inner)}"
         return str(number)
 
     def _of_shape(self, tensor: Tensor, sizes: Sequence[int | Number]) -> str:
         phrases = ", ".join(map(self._phrase, sizes))
-        return f"the shape of {self._named(tensor)} is ({phrases}{',' * (len(sizes) == 1)})"
+        return f"the shape of {self._with_shape(tensor)} is ({phrases}{',' * (len(sizes) == 1)})"
 
     def _with_shapes_once(self, words: str) -> str:
         """The words with the shape of each operand only where it is named first."""
@@ -228,7 +228,7 @@ class Shapes:
         return name in self.shapes and words.startswith(format_shape(self.shapes[name]), at)
 
 
-def _all(answers: Sequence[Answer]) -> Answer:
+def _all_hold(answers: Sequence[Answer]) -> Answer:
     for worst in (False, None):
         for each in answers:
             if each.holds is worst:
@@ -236,7 +236,7 @@ def _all(answers: Sequence[Answer]) -> Answer:
     return Answer(True, " and ".join(each.words for each in answers) or "nothing is demanded")
 
 
-def _either(answers: Sequence[Answer]) -> Answer:
+def _any_holds(answers: Sequence[Answer]) -> Answer:
     for best in (True, None):
         for each in answers:
             if each.holds is best:

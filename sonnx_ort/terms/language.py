@@ -61,15 +61,15 @@ class _Comparable:
 
     def __eq__(self, other: object) -> "Compare":  # type: ignore[override]
         """That it is another number."""
-        return Compare(_number(self), Relation.EQUAL, _number(other))
+        return Compare(_require_number(self), Relation.EQUAL, _require_number(other))
 
     def __ge__(self, other: object) -> "Compare":
         """That it is not below a number."""
-        return Compare(_number(self), Relation.AT_LEAST, _number(other))
+        return Compare(_require_number(self), Relation.AT_LEAST, _require_number(other))
 
     def __le__(self, other: object) -> "Compare":
         """That it is not above a number."""
-        return Compare(_number(self), Relation.AT_MOST, _number(other))
+        return Compare(_require_number(self), Relation.AT_MOST, _require_number(other))
 
     def __rmul__(self, factor: int) -> "Number":
         """A multiple."""
@@ -77,7 +77,7 @@ class _Comparable:
         return number if factor == 1 else Times(factor, number)
 
 
-def _number(given: object) -> "int | Number":
+def _require_number(given: object) -> "int | Number":
     if isinstance(given, int | Number):
         return given
     raise TypeError(f"a size is compared with a number or a size, and {given!r} is neither")

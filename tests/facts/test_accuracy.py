@@ -50,7 +50,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
     monkeypatch.setattr(accuracy, "_TABLE", path)
 
     def clear() -> None:
-        accuracy._rows.cache_clear()
+        accuracy._rows_by_function.cache_clear()
         accuracy_of.cache_clear()
 
     def planted(*rows: str, element_type: str = "float") -> Accuracy:

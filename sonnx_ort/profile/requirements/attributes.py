@@ -29,17 +29,17 @@ class Dense(DecidedBeforeRuns):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the declarations of the operands."""
-        return _sparse(operands) or proved("all operands are dense")
+        return _sparse_violation(operands) or proved("all operands are dense")
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
         """Check the declarations of the results."""
         del operands
-        return _sparse(results)
+        return _sparse_violation(results)
 
 
-def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
+def _sparse_violation(tensors: Sequence[Operand]) -> Judgement | None:
     sparse = [f"{t.name} '{t.value}'" for t in tensors if t.sparse]
     if not sparse:
         return None

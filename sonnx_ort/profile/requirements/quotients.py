@@ -70,7 +70,7 @@ class RepresentableQuotient:
         dividend, divisor = _signed(a.constant), _signed(b.constant)
         if dividend is None or divisor is None or dividend.shape != divisor.shape:
             return at_run_time("the elements depend on the inputs")
-        index = _overflow(dividend, divisor)
+        index = _first_overflow(dividend, divisor)
         if index is None:
             return proved(f"the constants nowhere {self.deed}")
         return violated(f"the constants {self.deed} at {format_index(index)}")
@@ -78,7 +78,7 @@ class RepresentableQuotient:
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first division of the smallest value by -1."""
         a, b = arrays
-        index = _overflow(a, b) if 8 * a.itemsize >= self.bits else None
+        index = _first_overflow(a, b) if 8 * a.itemsize >= self.bits else None
         return None if index is None else _violation(self.finding, a, b, index)
 
 
@@ -135,7 +135,7 @@ def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] 
     return constant if constant is not None and constant.dtype.kind == "i" else None
 
 
-def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | None:
+def _first_overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | None:
     if a.size == 0 or a.dtype.kind == "u":
         return None
     smallest = -1 << (8 * a.itemsize - 1)
