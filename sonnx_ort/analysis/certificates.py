@@ -151,9 +151,11 @@ class Proofs:
         return established(self._proto, watch=_FOLLOWING) if within else self._known
 
     def _name(self, value: ir.Value) -> str:
+        """The name of a value as the checker knows it."""
         return self._names.get(value, str(value.name))
 
     def _try(self, output: str, obligation: Obligation) -> None:
+        """Note an obligation as waived, as concluded by the checker, or as open."""
         entry, proved = [output, obligation.rule.id], obligation.status is Status.PROVED
         if obligation.status is Status.VIOLATED:
             self._waived.append(entry)

@@ -75,7 +75,7 @@ def read_contract(source: ContractSource) -> Contract:
     inputs, values = (
         {
             name: (table, f"'{path}', {section}.{name}")
-            for name, table in _tables(document.get(section, {}), f"'{path}', {section}")
+            for name, table in _named_tables(document.get(section, {}), f"'{path}', {section}")
         }
         for section in ("inputs", "values")
     )
@@ -91,7 +91,7 @@ def read_contract(source: ContractSource) -> Contract:
         if "shape" in table
     ]
     types = [
-        TypeContract(name, _dtype(table["dtype"], origin))
+        TypeContract(name, _require_dtype(table["dtype"], origin))
         for name, (table, origin) in inputs.items()
         if "dtype" in table
     ]
@@ -110,7 +110,7 @@ def read_contract(source: ContractSource) -> Contract:
     )
 
 
-def _tables(section: object, origin: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _named_tables(section: object, origin: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(section, Mapping):
         raise SonnxError(f"{origin}: it is not a table of values; write [inputs.NAME]")
     for name, table in section.items():
@@ -140,11 +140,11 @@ def _entry(
     given: Any = table["range"]
     axis: Any = table.get("axis")
     if axis is None:
-        found: Any = _range(given, origin)
+        found: Any = _require_range(given, origin)
     elif type(axis) is not int or not isinstance(given, list) or not given:
         raise SonnxError(f"{origin}: 'axis' is a number, and has a range for each index: {_RANGES}")
     else:
-        found = tuple(_range(each, origin) for each in given)
+        found = tuple(_require_range(each, origin) for each in given)
     entry = ValueContract(value, found, message, axis, whole)
     if finite and not all(map(math.isfinite, chain(*entry.ranges))):
         raise SonnxError(f"{origin}: 'finite' contradicts a range that reaches infinity")
@@ -172,7 +172,7 @@ _TYPES = tuple(map(type_name, ir.DataType))[1:]
 """The ONNX names of element types; the first one is for none."""
 
 
-def _dtype(given: object, origin: str) -> str:
+def _require_dtype(given: object, origin: str) -> str:
     if isinstance(given, str) and given in _TYPES:
         return given
     hint = did_you_mean(given, _TYPES) if isinstance(given, str) else ""
@@ -224,7 +224,7 @@ def _require_size(size: SizeContract, what: str) -> None:
         raise SonnxError(f"{what}: there is no such size; write the least first")
 
 
-def _range(given: object, origin: str) -> tuple[float, float]:
+def _require_range(given: object, origin: str) -> tuple[float, float]:
     numbers = given if isinstance(given, list) else []
     if len(numbers) != 2 or not all(map(_is_number, numbers)):
         raise SonnxError(

@@ -192,6 +192,7 @@ def _require_state(graph: ir.Graph, contract: Contract, state: StateContract, fa
 
 
 def _typed(kind: str | None, shape: Shape | None) -> str:
+    """A type with its shape, as messages name it."""
     return f"{kind} {format_shape(shape)}"
 
 

@@ -151,6 +151,7 @@ def _undeclared(operand: Operand) -> Operand:
 
 
 def _resting(obligation: Obligation, declared: Declared) -> Obligation:
+    """The obligation as one of runs, because its proof rests on a declared shape."""
     value, shape = declared
     said = f"'{value.name}' is declared {format_shape(shape)}, which is not proved"
     return replace(

@@ -295,6 +295,7 @@ def _of_declaration(
 
 
 def _evaluate(rule: Rule, ruled: RuledNode, operands: Operands) -> Obligation:
+    """The obligation of a rule; the attribute broadcast=1 violates one about equal shapes."""
     if not (rule.requirement.subject is Subject.EQUAL_SHAPES and ruled.asks_for_broadcasting):
         return _evaluate_plain(rule, ruled, operands)
     judgement, _ = rule.judge(ruled.operand_names, operands)

@@ -95,7 +95,7 @@ class _Placed:
 
 def find_declarations(model: ir.Model, index: GraphIndex, facts: Facts) -> tuple[Finding, ...]:
     """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
-    return tuple(_declarations(model, _placed(model, index), index.values, facts))
+    return tuple(_declarations(model, _placed_nodes(model, index), index.values, facts))
 
 
 def _declarations(
@@ -107,8 +107,8 @@ def _declarations(
         _unused_inputs(model),
         _dead_nodes(nodes, dead),
         chain.from_iterable(map(_without_edge, nodes)),
-        _unread(values, dead),
-        chain.from_iterable(map(_defaults, nodes)),
+        _unread_values(values, dead),
+        chain.from_iterable(map(_omitted_defaults, nodes)),
         chain.from_iterable(_conversions(node, facts) for node in nodes),
         _missing_declarations(values, facts),
     )
@@ -133,7 +133,7 @@ def graph_obligations(
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
-    nodes = _placed(model, index)
+    nodes = _placed_nodes(model, index)
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *chain.from_iterable(_other_types(node, facts) for node in nodes),
@@ -163,7 +163,7 @@ def _decided(rule: Rule, found: Sequence[Finding], undecided: str) -> Sequence[O
     return [Obligation(rule, "", "", (), Status.PROVED, requirement.kept)]
 
 
-def _placed(model: ir.Model, index: GraphIndex) -> list[_Placed]:
+def _placed_nodes(model: ir.Model, index: GraphIndex) -> list[_Placed]:
     versions = model.opset_imports
     return [
         _Placed(node, versions.get(node.domain, 1), path, model.producer_name)
@@ -188,7 +188,7 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         trains and node.op_type == "Dropout"
     ):
         yield placed.finding(DETERMINISTIC, f"{node.op_type} draws random numbers")
-    if trains or node.domain == "ai.onnx.preview.training" or _is(node, "Dropout"):
+    if trains or node.domain == "ai.onnx.preview.training" or _is_standard(node, "Dropout"):
         yield placed.finding(
             INFERENCE, "it is in training mode" if trains else "it is an operator for training"
         )
@@ -199,11 +199,11 @@ def _other_types(placed: _Placed, facts: Facts) -> Iterator[Finding]:
     node = placed.node
     if standing_of(node.domain, node.op_type) is OperatorStanding.GENERAL:
         values = (*node.inputs, *node.outputs)
-    elif _is(node, "Cast") or _is(node, "Constant"):
+    elif _is_standard(node, "Cast") or _is_standard(node, "Constant"):
         values = tuple(node.outputs)
     else:
         return
-    constant = _is(node, "Constant")
+    constant = _is_standard(node, "Constant")
     allowed = CONSTANT_TYPES if constant else SONNX_TYPES
     reason = "which its draft does not list" if constant else "which SONNX does not allow"
     for value in dict.fromkeys(filter(None, values)):
@@ -214,15 +214,15 @@ def _other_types(placed: _Placed, facts: Facts) -> Iterator[Finding]:
             yield placed.finding(TYPES, f"'{value.name}' is of type {kind}, {reason}")
 
 
-def _is(node: ir.Node, name: str) -> bool:
+def _is_standard(node: ir.Node, name: str) -> bool:
     return (node.domain, node.op_type) == (STANDARD_DOMAIN, name)
 
 
 def _trains(node: ir.Node) -> bool:
     """Whether a node is not known to be in the mode of inference."""
-    if _is(node, "BatchNormalization"):
+    if _is_standard(node, "BatchNormalization"):
         return node.attributes.get_int("training_mode", 0) != 0
-    if not _is(node, "Dropout"):
+    if not _is_standard(node, "Dropout"):
         return False
     if len(node.inputs) <= _TRAINING_INPUT or (mode := node.inputs[_TRAINING_INPUT]) is None:
         return False
@@ -266,7 +266,7 @@ def _conversions(placed: _Placed, facts: Facts) -> Iterator[Finding]:
             return
 
 
-def _defaults(placed: _Placed) -> Iterator[Finding]:
+def _omitted_defaults(placed: _Placed) -> Iterator[Finding]:
     node = placed.node
     unsupported = unsupported_attributes(node.domain, node.op_type)
     for assumption in assumptions(node.op_type, placed.version, node.domain):
@@ -334,12 +334,14 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
 
 def _excluded(node: ir.Node, name: str) -> bool:
     """Whether ONNX forbids an input because another one is given: scales or sizes of Resize."""
-    if not _is(node, "Resize") or name not in ("scales", "sizes"):
+    if not _is_standard(node, "Resize") or name not in ("scales", "sizes"):
         return False
     return any(value is not None and bool(value.name) for value in node.inputs[2:])
 
 
-def _unread(values: Sequence[ir.Value], dead: Container[ir.Node | None]) -> Iterator[Finding]:
+def _unread_values(
+    values: Sequence[ir.Value], dead: Container[ir.Node | None]
+) -> Iterator[Finding]:
     for value in values:
         if not value.name or value.is_graph_input() or value.is_graph_output() or value.uses():
             continue

@@ -291,18 +291,18 @@ def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str,
         "evidence": obligation.evidence,
         "hint": obligation.hint,
         "operands": [
-            _operand(o) | (_intervals(o) if intervals else {}) for o in obligation.operands
+            _operand_document(o) | (_intervals(o) if intervals else {}) for o in obligation.operands
         ],
         "mendable": obligation.mendable or None,
         "rounding": obligation.rounding,
         **({"advice": obligation.advice} if obligation.advice else {}),
         **({"checked_before": True} if obligation.checked_before else {}),
         **({"rests_on_declaration": True} if obligation.rests_on_declaration else {}),
-        "waiver": _waiver(obligation),
+        "waiver": _waiver_document(obligation),
     }
 
 
-def _waiver(obligation: Obligation) -> dict[str, object] | None:
+def _waiver_document(obligation: Obligation) -> dict[str, object] | None:
     if (waiver := obligation.waiver) is None:
         return None
     return {
@@ -316,7 +316,7 @@ def _waiver(obligation: Obligation) -> dict[str, object] | None:
     }
 
 
-def _operand(operand: Operand) -> dict[str, object]:
+def _operand_document(operand: Operand) -> dict[str, object]:
     return {
         "letter": operand.name,
         "value": operand.value,

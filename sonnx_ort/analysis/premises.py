@@ -114,7 +114,7 @@ def premises_of(model: onnx.ModelProto) -> Premises:
             continue
         if written.setdefault(entry.key, entry.value) != entry.value:
             raise InvalidModel(f"the metadata has two entries '{entry.key}'; {_AGAIN}")
-    axes = dict(_axes(value) for value in model.graph.input)
+    axes = dict(_name_and_axes(value) for value in model.graph.input)
     text = written.pop(ASSUMED_CONTRACT, None)
     contract = NO_CONTRACT if text is None else _contract(text, axes)
     inputs = {key.removeprefix(ASSUMED): value for key, value in written.items()}
@@ -123,7 +123,7 @@ def premises_of(model: onnx.ModelProto) -> Premises:
     return Premises(contract, inputs, axes)
 
 
-def _axes(value: onnx.ValueInfoProto) -> tuple[str, Shape | None]:
+def _name_and_axes(value: onnx.ValueInfoProto) -> tuple[str, Shape | None]:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return value.name, None

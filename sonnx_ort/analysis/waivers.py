@@ -198,14 +198,14 @@ def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
         if name not in _KNOWN:
             raise SonnxError(f"'{name}' is unknown; a waiver has {', '.join(_KNOWN)}")
     given = {name: value for name, value in fields.items() if value is not None}
-    text = partial(_text, given, strict=strict)
+    text = partial(_text_field, given, strict=strict)
     return Waiver(
         rule=text("rule"),
         node=text("node") if "node" in given else None,
         reason=text("reason"),
         who=text("who"),
-        until=_day(given["until"]),
-        path=_path(given.get("path")),
+        until=_require_day(given["until"]),
+        path=_require_path(given.get("path")),
         model=text("model") if "model" in given else None,
         operator=text("operator") if "operator" in given else None,
         nodes=text("nodes") if "nodes" in given else None,
@@ -213,7 +213,7 @@ def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
     )
 
 
-def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
+def _text_field(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
     value = fields[name]
     if not isinstance(value, str):
         raise SonnxError(f"'{name}' is not a string")
@@ -224,14 +224,14 @@ def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
     return value
 
 
-def _day(value: object) -> dt.date:
+def _require_day(value: object) -> dt.date:
     # datetime is a subclass of date.
     if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
         raise SonnxError("'until' is not a date; write until = 2027-01-31, without quotes")
     return value
 
 
-def _path(value: object) -> tuple[str, ...] | None:
+def _require_path(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(node, str) for node in value):

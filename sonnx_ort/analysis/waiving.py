@@ -107,6 +107,7 @@ def _other_number(waiver: Waiver, found: Sequence[Obligation]) -> str:
 
 
 def _why(candidates: Iterable[Obligation]) -> str:
+    """Why a waiver matches no violation, and what to do then."""
     statuses = {obligation.status: obligation.operator for obligation in candidates}
     if Status.VIOLATED in statuses:
         operator = statuses[Status.VIOLATED]

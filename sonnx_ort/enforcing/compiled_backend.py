@@ -97,7 +97,7 @@ class CompiledBackend(NativeBackend):
         guard = self._guard_of(decision)
         if guard is None:
             return super().guarded_operands(nodes, decision, operands)
-        return [self._add(guard, nodes, operands), *operands[1:]]
+        return [self._add_guard(guard, nodes, operands), *operands[1:]]
 
     def reads_shapes(self, examined: ExaminedNode | CheckedValue) -> bool:
         """Whether nodes read shapes for what is checked, because no Guard does."""
@@ -120,7 +120,7 @@ class CompiledBackend(NativeBackend):
         if guard is None:
             return super().check_value(nodes, checked, value)
         value.type = value.type or ir.TensorType(DATA_TYPES[guard.kind])
-        return self._add(guard, nodes, [value, *checked.others])
+        return self._add_guard(guard, nodes, [value, *checked.others])
 
     def _guard_of(self, decision: Decision) -> CompiledGuard | None:
         """The Guard that tests all rules of a decision; None if there is none."""
@@ -128,7 +128,7 @@ class CompiledBackend(NativeBackend):
             return None
         return guard_of_node(decision.examined, decision.node, decision.rules)
 
-    def _add(
+    def _add_guard(
         self, guard: CompiledGuard, nodes: StandardNodes, operands: Sequence[ir.Value]
     ) -> ir.Value:
         self._model.opset_imports[COMPILED_DOMAIN] = DOMAIN_VERSION

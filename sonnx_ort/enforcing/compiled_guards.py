@@ -136,6 +136,7 @@ def guard_of_value(checked: CheckedValue) -> CompiledGuard | None:
 def _test(
     rule: Rule, examined: ExaminedNode, operands: Sequence[GuardOperand], guarded: GuardedNode
 ) -> str | None:
+    """What the guard tests of a rule; None if it has no test for it."""
     selected = rule.select_operands(examined.ruled.operand_names, operands)
     own = next((o.element_type for o in selected if o.element_type is not None), None)
     limited_as = guarded.element_type if own is guarded.computed_in else own

@@ -161,12 +161,12 @@ class Original:
         """The record as one line of JSON."""
         return json.dumps(
             {
-                "node": _entries(self.node),
+                "node": _json_of_node(self.node),
                 "undeclared": self.undeclared,
                 "unshaped": self.unshaped,
                 "inputs": self.inputs,
                 **({"renamed": True} if self.renamed else {}),
-                **({"broadcast": _entries(self.broadcast)} if self.broadcast else {}),
+                **({"broadcast": _json_of_node(self.broadcast)} if self.broadcast else {}),
             }
         )
 
@@ -179,20 +179,20 @@ class Original:
         """
         entries = json.loads(text)
         return cls(
-            _node(entries["node"]),
+            _node_of_json(entries["node"]),
             tuple(entries["undeclared"]),
             tuple(entries["unshaped"]),
             tuple((name, guarded) for name, guarded in entries["inputs"]),
             "renamed" in entries,
-            _node(entries.get("broadcast")),
+            _node_of_json(entries.get("broadcast")),
         )
 
 
-def _entries(node: onnx.NodeProto | None) -> object:
+def _json_of_node(node: onnx.NodeProto | None) -> object:
     return None if node is None else json.loads(_JSON.serialize_proto(node))
 
 
-def _node(entries: object) -> onnx.NodeProto | None:
+def _node_of_json(entries: object) -> onnx.NodeProto | None:
     if entries is None:
         return None
     node = onnx.NodeProto()
@@ -390,9 +390,9 @@ def _restore_node(
     restored = []
     if original.broadcast is not None:
         results = {name: ir.Value(name=name) for name in original.broadcast.output}
-        restored.append(_restored(original.broadcast, values, results))
+        restored.append(_restored_node(original.broadcast, values, results))
         values = {**values, **results}
-    restored.append(_restored(proto, values, new))
+    restored.append(_restored_node(proto, values, new))
     _detach_bodies(nodes)
     ir.convenience.replace_nodes_and_values(
         _graph_of(nodes), nodes[-1], nodes, restored, old, list(new.values())
@@ -406,7 +406,7 @@ def _restore_node(
         new[name].shape = None
 
 
-def _restored(
+def _restored_node(
     proto: onnx.NodeProto, values: Mapping[str, ir.Value], outputs: Mapping[str, ir.Value]
 ) -> ir.Node:
     return ir.Node(

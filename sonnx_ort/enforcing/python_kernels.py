@@ -98,6 +98,7 @@ def constant_nodes(
 
 
 def _foldable(examined: ExaminedNode) -> bool:
+    """Whether a node may stay as it is, so that ONNX Runtime can fold it."""
     broadcasts = examined.broadcast is not None
     types = {ElementType.named(o.element_type) for o in examined.operands}
     floats = any(kind is None or kind.family is Family.FLOAT for kind in types)

@@ -77,12 +77,12 @@ _MODELS = {
 _OPSETS = {"ClipQuantRewrite": 10, "BiasGeluFusion": 20}
 
 
-def _canary(name: str) -> str:
+def _canary_text(name: str) -> str:
     opset, text = _OPSETS.get(name, 17), Template(_MODELS[name]).substitute(_CONSTANTS)
     return f'<ir_version: 9, opset_import: ["": {opset}]>\ncanary {text}'
 
 
 OPTIMIZERS_OF_NUMBERS = tuple(
-    Optimizer(name, GROUPS[Effect.OFF][name], _canary(name)) for name in _MODELS
+    Optimizer(name, GROUPS[Effect.OFF][name], _canary_text(name)) for name in _MODELS
 )
 """The optimizers whose effect on numbers a small model shows."""

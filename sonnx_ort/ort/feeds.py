@@ -183,7 +183,7 @@ def what_is_wrong(inputs: Sequence[GraphInput], feeds: Mapping[str, object]) -> 
     """What is wrong with the inputs of a run, a line for each; empty if nothing is."""
     by_name = {declared.name: declared for declared in inputs}
     lines = [
-        f"there is no input '{name}'{did_you_mean(name, by_name)}; {_names(inputs)}"
+        f"there is no input '{name}'{did_you_mean(name, by_name)}; {_list_of_inputs(inputs)}"
         for name in feeds
         if name not in by_name
     ]
@@ -198,12 +198,12 @@ def what_is_wrong(inputs: Sequence[GraphInput], feeds: Mapping[str, object]) -> 
     return "\n".join(map(printable, [*lines, *filter(None, given)]))
 
 
-def _names(inputs: Sequence[GraphInput]) -> str:
+def _list_of_inputs(inputs: Sequence[GraphInput]) -> str:
     return f"the model's inputs are {', '.join(declared.name for declared in inputs) or 'none'}"
 
 
 def _is_missing(name: str, inputs: Sequence[GraphInput]) -> str:
-    return f"the input '{name}' is missing; {_names(inputs)}"
+    return f"the input '{name}' is missing; {_list_of_inputs(inputs)}"
 
 
 def _is_absent(value: object) -> bool:
@@ -228,7 +228,7 @@ def _wrong(declared: GraphInput, value: object) -> str:
         remedies.append(f"convert it, for example with astype('{declared.dtype}')")
     # ONNX Runtime takes any shape for a declared scalar.
     if shape is not None and declared.shape:
-        remedies += _reshaped(declared.shape, shape)
+        remedies += _remedies_of_shape(declared.shape, shape)
     if not remedies:
         return ""
     given = dtype or ("None" if value is None else f"of type {type(value).__name__}")
@@ -242,7 +242,7 @@ def _in_words(dtype: str, shape: Shape | None) -> str:
     return dtype if shape is None else f"{dtype} of shape {format_shape(shape)}"
 
 
-def _reshaped(declared: Shape, given: Shape) -> list[str]:
+def _remedies_of_shape(declared: Shape, given: Shape) -> list[str]:
     if len(given) != len(declared):
         return [f"give it {len(declared)} {'axis' if len(declared) == 1 else 'axes'}"]
     return [

@@ -120,6 +120,7 @@ class AddedInitializers:
                 )
 
     def _has(self, name: str) -> bool:
+        """Whether the options have this initializer: then ONNX Runtime refuses another."""
         if self._copy is None or name in self._absent:
             return False
         try:

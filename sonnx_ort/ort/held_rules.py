@@ -120,6 +120,7 @@ class HeldRules:
     def _run(
         self, model: onnx.ModelProto, names: Sequence[str], feeds: Mapping[str, Any]
     ) -> list[Any]:
+        """Compute these values by the model, cut down to them."""
         keep_only(model.graph, names)
         with interrupts_deferred():
             session = self._runs.start(model.SerializeToString(), self._runs.backend)

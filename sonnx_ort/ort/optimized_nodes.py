@@ -49,6 +49,7 @@ class Dependencies:
         return self._of.get(value, 0)
 
     def _walk(self, graph: ir.Graph) -> None:
+        """Note on which of the numbered nodes each value of a graph depends."""
         for node in graph:
             inputs = node.inputs[:1] if node.op_type in _OF_FIRST_OPERAND else node.inputs
             read = reduce(or_, (self[v] for v in inputs if v is not None), 0)
@@ -107,6 +108,7 @@ class ValueNumbering:
             self._numbers[output] = self._number(computation)
 
     def _number(self, computation: Hashable) -> int:
+        """The number of this computation; of None, which is like no other, a new one."""
         if computation is None:
             return next(self._fresh)
         if computation not in self._known:
@@ -415,6 +417,7 @@ class _Judge:
             yield from self._bypassed(f"output '{old.name}'", old, new)
 
     def _bypassed(self, subject: str, old: ir.Value, new: ir.Value) -> Iterator[str]:
+        """The kept nodes on which a value depended, and no longer does."""
         missing = self._before[old] & self._kept_bits & ~self._after[new]
         if not missing:
             return

@@ -80,9 +80,9 @@ def unknown_nodes(enforced: ir.Model, optimized: ir.Model) -> list[str]:
     operators, computing = set[Name](), defaultdict[str, set[Name]](set)
     nodes = every_node(enforced.graph)
     for node in nodes:
-        operators.add(_name(node))
+        operators.add(_operator_of(node))
         for output in node.outputs:
-            computing[str(output.name)].add(_name(node))
+            computing[str(output.name)].add(_operator_of(node))
     version = enforced.opset_imports.get(STANDARD_DOMAIN, 1)
     known = _Known(
         operators,
@@ -105,7 +105,7 @@ def _in_branches(
     """
     found = defaultdict[str, list[set[Name]]](list)
     for node in reversed(nodes):
-        for branch in subgraphs_of(node) if _name(node) == ("", "If") else ():
+        for branch in subgraphs_of(node) if _operator_of(node) == ("", "If") else ():
             for output, value in zip(node.outputs, branch.outputs, strict=True):
                 ways = computing.get(str(value.name)), *found.get(str(value.name), ())
                 found[str(output.name)] += filter(None, ways)
@@ -130,7 +130,7 @@ class _Known:
 
     def unknown(self, node: ir.Node) -> Iterator[str]:
         """What is not known of a node of the optimized graph; nothing if it may be there."""
-        name = _name(node)
+        name = _operator_of(node)
         for output in node.outputs:
             before = self.computing.get(str(output.name), set())
             if name in before or (before & self.defined and not name[0]):
@@ -154,7 +154,7 @@ class _Known:
         return allowed is not None and (not allowed or bool(replaced & allowed))
 
 
-def _name(node: ir.Node) -> Name:
+def _operator_of(node: ir.Node) -> Name:
     return "" if node.domain == "ai.onnx" else node.domain, node.op_type
 
 

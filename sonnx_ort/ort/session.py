@@ -405,6 +405,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     def _raising(
         self, run: Run, repeated: Run | None, held: Callable[[str], ContractViolation | None]
     ) -> Any:
+        """Run; raise what caused an error, or what only the run of the reference raises."""
         if self._reference is None:
             with violations_raised(held):
                 return run(self)
@@ -495,9 +496,10 @@ def _enforce(
     options: onnxruntime.SessionOptions | None,
     cache: str | os.PathLike[str] | None,
 ) -> tuple[Enforced, Weights]:
+    """Enforce a model apart from its weights or, if that fails, as a whole."""
     separated = separate(model, options)
     try:
-        return _enforced(separated, choices, cache), separated.weights
+        return _enforced_or_kept(separated, choices, cache), separated.weights
     except SonnxError:
         if separated.whole is None:
             raise
@@ -505,7 +507,7 @@ def _enforce(
     return enforce(separated.whole, choices), INSIDE
 
 
-def _enforced(
+def _enforced_or_kept(
     separated: SeparatedModel, choices: Choices, cache: str | os.PathLike[str] | None
 ) -> Enforced:
     if cache is None:

@@ -307,5 +307,6 @@ class ReferenceRun:
 
     @cached_property
     def _session(self) -> onnxruntime.InferenceSession:
+        """A session of the reference of the model, made for the first violation."""
         content = require_serializable(reference_of(self._runs.model))
         return self._runs.start(content, Backend.PYTHON)

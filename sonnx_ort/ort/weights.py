@@ -273,5 +273,6 @@ def private_copy(
 
 
 def _domains(graph: onnx.ModelProto) -> set[str]:
+    """The domains of its nodes, but for those of its own functions."""
     local = {function.domain for function in graph.functions}
     return {node.domain for node in all_nodes(graph)} - local

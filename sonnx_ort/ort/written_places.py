@@ -28,6 +28,7 @@ class WrittenPlaces:
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
+        """The place of each named node; none if the model does not tell them."""
         try:
             return {name: str(place) for name, place in written_places(self._model).items()}
         except Exception:  # noqa: BLE001 - the violation itself is to be raised

@@ -80,6 +80,7 @@ class ComputedConstants:
         return ordered
 
     def _computed(self, value: ir.Value) -> Array | None:
+        """The integers or booleans that are stored, or that a node makes of known ones."""
         tensor = constant_tensor(value)
         if tensor is not None:
             exact = tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL

@@ -33,7 +33,7 @@ def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
     if value.is_graph_input():
         return None
     node = value.producer()
-    tensor = value.const_value if node is None else _produced(node)
+    tensor = value.const_value if node is None else _tensor_of_constant(node)
     return None if tensor is None or _is_external(type(tensor)) else tensor
 
 
@@ -43,7 +43,7 @@ def _is_external(kind: type[ir.TensorProtocol]) -> bool:
     return issubclass(kind, ir.ExternalTensor)
 
 
-def _produced(node: ir.Node) -> ir.TensorProtocol | None:
+def _tensor_of_constant(node: ir.Node) -> ir.TensorProtocol | None:
     if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Constant"):
         return None
     attribute = node.attributes.get("value")
@@ -131,6 +131,7 @@ def declared_axes(graph: ir.Graph) -> list[tuple[str, tuple[int | str | None, ..
 
 
 def _axis(size: int | ir.SymbolicDim) -> int | str | None:
+    """The size or the name of an axis; None if it is negative or no valid name."""
     match size:
         case int() if size >= 0:
             return size

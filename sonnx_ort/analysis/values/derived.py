@@ -223,7 +223,7 @@ class Derived(Engine):
             return tuple(_demanded(axis, size) for axis, size in pairs)
         if axes is None:
             raise Rejected("its rank is not declared")
-        return tuple(map(_declared, axes))
+        return tuple(map(_size_of_axis, axes))
 
     def _narrowed(self, value: ir.Value, before: Any) -> Any:
         return self._contract.narrowed(
@@ -306,7 +306,7 @@ def _results_of_constants(nodes: Iterable[ir.Node]) -> dict[ir.Value, ir.TensorP
     return {value: tensor for value, tensor in found if tensor is not None}
 
 
-def _declared(axis: int | str | None) -> Size | None:
+def _size_of_axis(axis: int | str | None) -> Size | None:
     return Symbolic.named(axis) if isinstance(axis, str) else axis
 
 
@@ -314,7 +314,7 @@ def _demanded(axis: Axis, declared: int | str | None) -> Size | None:
     """The size of an axis within a contract; a declared number stays."""
     if isinstance(declared, int):
         return declared
-    return axis.size if isinstance(axis, SizeContract) else _declared(axis)
+    return axis.size if isinstance(axis, SizeContract) else _size_of_axis(axis)
 
 
 def _shared_names(

@@ -95,10 +95,11 @@ class NegativeZeros:
         return _UNKNOWN if value in others else min(gaps)
 
     def _found(self, value: ir.Value, depth: int) -> float:
+        """The gap by the elements if they are stored, else by the rule of the operator."""
         limits = _TYPES.get(self._element_type(value) or "")
         if limits is None:
             return _UNKNOWN
-        elements = _elements(value)
+        elements = _stored_floats(value)
         if elements is not None:
             return _gap_of(elements)
         node = value.producer()
@@ -134,7 +135,7 @@ class _Seen:
     def constant(self, position: int) -> npt.NDArray[np.float64] | None:
         """The elements of a constant, also of one that is repeated by Expand."""
         value = self.value(position)
-        while value is not None and (elements := _elements(value)) is None:
+        while value is not None and (elements := _stored_floats(value)) is None:
             node = value.producer()
             value = node.inputs[0] if node is not None and node.op_type == "Expand" else None
         return None if value is None else elements
@@ -147,7 +148,7 @@ class _Seen:
         return product * _ROUNDING if product >= 2 * self.limits.normal else _UNKNOWN
 
 
-def _elements(value: ir.Value) -> npt.NDArray[np.float64] | None:
+def _stored_floats(value: ir.Value) -> npt.NDArray[np.float64] | None:
     tensor = constant_tensor(value)
     if tensor is None or tensor.size > MOST_CONSTANTS or not tensor.dtype.is_floating_point():
         return None

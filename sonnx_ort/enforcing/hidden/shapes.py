@@ -101,6 +101,7 @@ def hide_scalars_after(
 
 
 def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
+    """The body of a Loop of no iterations, whose state has no declared shape."""
     boolean = ir.TensorType(ir.DataType.BOOL)
     iteration = nodes.value("iteration")
     iteration.type, iteration.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([])

@@ -187,7 +187,7 @@ class Decision:
         rules, deciding = self.guards.shapes, self.guards.deciding
         agreed = None
         if rules:
-            agreed = compare_shapes(nodes, operands, self.examined, rules, self._name(rules))
+            agreed = compare_shapes(nodes, operands, self.examined, rules, self._guard_name(rules))
         if not deciding:
             return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
         # A guarded operand keeps its shape, and the shape is often known earlier.
@@ -258,7 +258,7 @@ class Decision:
         if not scalar:
             return decided
         # A scalar's shape has no element to hold a code, so its rank is used.
-        name = self._name([rule for rule, _ in self.guards.deciding])
+        name = self._guard_name([rule for rule, _ in self.guards.deciding])
         return nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
 
     def _guard_names(self, agreed: ShapeComparison | None) -> dict[int, str]:
@@ -276,11 +276,11 @@ class Decision:
 
     def _names(self, rules: Sequence[Rule], passing: Sequence[int]) -> dict[int, str]:
         """A name for each operand; that of the first has no operand name."""
-        name, (first, *others) = self._name(rules), passing
+        name, (first, *others) = self._guard_name(rules), passing
         operands = self.examined.ruled.operand_names
         return {first: name, **{other: f"{name} ({operands[other]})" for other in others}}
 
-    def _name(self, rules: Sequence[Rule]) -> str:
+    def _guard_name(self, rules: Sequence[Rule]) -> str:
         ruled = self.examined.ruled
         return guard_name(ruled.operator.name, ruled.label, rules)
 

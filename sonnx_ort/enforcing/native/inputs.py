@@ -263,7 +263,7 @@ def _guard_inputs(
     """
     concerned = dict.fromkeys(place.value for a in agreements for place in a.axes)
     shapes = {value: nodes.shape(value) for value in concerned}
-    kept = [(agreement, _agree(nodes, agreement.axes, shapes)) for agreement in agreements]
+    kept = [(agreement, _sizes_agree(nodes, agreement.axes, shapes)) for agreement in agreements]
     guarded = {}
     for value, shape in shapes.items():
         own = [(a, equal) for a, equal in kept if any(p.value is value for p in a.axes)]
@@ -274,12 +274,12 @@ def _guard_inputs(
         decided = nodes.add(
             "Where", [agreed, shape, nodes.constant([-rule.code], "code")], "shape_or_code"
         )
-        name = _name(value, agreement, rule)
+        name = _guard_name(value, agreement, rule)
         guarded[value] = nodes.add("Reshape", [value, decided], f"{value.name}_agreed", name=name)
     return guarded
 
 
-def _agree(
+def _sizes_agree(
     nodes: StandardNodes, axes: Sequence[InputAxis], shapes: dict[ir.Value, ir.Value]
 ) -> ir.Value:
     first, *others = (
@@ -294,7 +294,7 @@ def _agree(
     return all_equal(nodes, first, others)
 
 
-def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
+def _guard_name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
     holder = agreement.checking_nodes[0].ruled
     others = dict.fromkeys(f"'{p.value.name}'" for p in agreement.axes if p.value is not value)
     labels = [f"{n.ruled.operator.name} '{n.ruled.label}'" for n in agreement.dependent_nodes]

@@ -51,6 +51,7 @@ def aligned_shape(
 
 
 def _start(nodes: StandardNodes, axis: int | None, a_rank: ir.Value, b_rank: ir.Value) -> ir.Value:
+    """The axis of the first operand at which those of the second begin."""
     if axis is None:
         return _minus(nodes, a_rank, b_rank)
     constant = nodes.constant([axis], "axis")
@@ -77,6 +78,7 @@ def _joined(nodes: StandardNodes, vectors: Sequence[ir.Value]) -> ir.Value:
 
 
 def _is(nodes: StandardNodes, numbers: ir.Value, number: int) -> ir.Value:
+    """Which of the numbers are this one."""
     return nodes.add("Equal", [numbers, nodes.constant([number], "number")], "is_number")
 
 
