@@ -31,7 +31,7 @@ def _floats(op: Operators, x: ir.Value) -> tuple[Operators, ir.Value]:
     return wide, x if op.dtype is _FLOAT else op.cast(x, _FLOAT)
 
 
-def _row(op: Operators, name: str) -> np.ndarray[Any, Any]:
+def _floats_of(op: Operators, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(op.attribute(name) or (), np.float32)
 
 
@@ -46,9 +46,9 @@ Labelled = tuple[ir.Value, ir.Value]
 
 def scaler(op: Operators, x: ir.Value) -> ir.Value:
     """Scaler: (X - offset) * scale, for all features or for each."""
-    _require_features(op, x, len(_row(op, "offset")), len(_row(op, "scale")))
+    _require_features(op, x, len(_floats_of(op, "offset")), len(_floats_of(op, "scale")))
     op, x = _floats(op, x)
-    return op.Mul(op.Sub(x, _row(op, "offset")), _row(op, "scale"))
+    return op.Mul(op.Sub(x, _floats_of(op, "offset")), _floats_of(op, "scale"))
 
 
 def _require_features(op: Operators, x: ir.Value, *counts: int) -> None:
@@ -120,8 +120,8 @@ def _require_matrix(op: Operators, x: ir.Value) -> None:
 
 
 def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
-    coefficients = _row(op, "coefficients").reshape(results, -1).T
-    intercepts = _row(op, "intercepts")
+    coefficients = _floats_of(op, "coefficients").reshape(results, -1).T
+    intercepts = _floats_of(op, "intercepts")
     if intercepts.size not in (0, results) or op.edit.shape(x)[-1:] != coefficients.shape[:1]:
         raise NoChangeError(f"its coefficients do not fit the features of '{x.name}'")
     product = op.MatMul(x, np.ascontiguousarray(coefficients))

@@ -92,6 +92,7 @@ class Bound:
 
     @property
     def _distance(self) -> str:
+        """How far the numbers may be from the reference, in words."""
         if not self.units:
             return "the same numbers"
         if self.of is Reference.INTEGER:

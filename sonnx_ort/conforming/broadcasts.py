@@ -223,6 +223,7 @@ def _parts(operands: Sequence[Operand]) -> list[_Part]:
 
 
 def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
+    """The common size of one axis, or the axes of operands that may tell it."""
     axes: list[tuple[int, int]] = []
     sizes: list[object] = []
     for index, operand in enumerate(operands):
@@ -286,6 +287,7 @@ class _Pieces:
             yield size
 
     def _sizes(self, first: tuple[int, int], count: int) -> ir.Value:
+        """The sizes of axes that follow each other in an operand, from its Shape."""
         index, axis = first
         if index not in self.shapes:
             self.shapes[index] = self.op.Shape(self.values[index])

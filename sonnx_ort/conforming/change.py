@@ -438,7 +438,7 @@ class NodeEdit:
             return ir.Value(name=purpose)
         elements = np.asarray(array, None if isinstance(array, np.ndarray) else np.int64)
         graph = cast(ir.Graph, self.node.graph)
-        value, made = stored_constant(graph, self._name(purpose), elements, self.ir_version)
+        value, made = stored_constant(graph, self._new_name(purpose), elements, self.ir_version)
         if made is None:
             self.stored.append(value)
         else:
@@ -464,7 +464,7 @@ class NodeEdit:
             raise NoChangeError(f"it takes more than {_MOST_NODES:,} nodes")
         if (version := operator_version(operator, self.opset)) > NEWEST[""]:
             raise NoChangeError(f"no change was verified with version {version} of {operator}")
-        output = ir.Value(name=self._name(operator.lower()))
+        output = ir.Value(name=self._new_name(operator.lower()))
         if self.tried:
             # What is only tried reads nothing, and nothing reads it.
             self.read += ((operator, value) for value in inputs if value is not None)
@@ -550,7 +550,7 @@ class NodeEdit:
         for node in self.added:
             detach(node)
 
-    def _name(self, purpose: str) -> str:
+    def _new_name(self, purpose: str) -> str:
         # A name that only a trial gives is not taken.
         if self.tried:
             return purpose

@@ -410,6 +410,7 @@ class _Trials:
         return replace(found, open_size=open_size_of(found.remedies, inputs, stated))
 
     def _left(self, remedies: Sequence[Remedy]) -> Remaining | None:
+        """What is left with these options; None if it is not known, or not tried any more."""
         key = frozenset(remedies)
         if key not in self.left and len(self.left) >= self.most:
             return None

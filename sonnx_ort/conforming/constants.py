@@ -115,6 +115,7 @@ def remove_axis(edit: NodeEdit, positions: Sequence[int]) -> bool:
 
 
 def _scalar(edit: NodeEdit, value: ir.Value) -> ir.Value:
+    """The only element as a scalar: stored anew if it is constant, else squeezed."""
     elements = edit.facts.constant(value)
     if elements is not None:
         return edit.constant(elements.reshape(()), "scalar")

@@ -158,6 +158,7 @@ def _known(facts: Facts, value: ir.Value, given: dict[ir.Value, Array | None]) -
 
 
 def _computed(facts: Facts, value: ir.Value, given: dict[ir.Value, Array | None]) -> Array | None:
+    """What a node makes of known operands; None if that is not known."""
     node = value.producer()
     if node is None or not (node.op_type in _COMPUTED or node.op_type == "Cast"):
         return None
@@ -198,7 +199,7 @@ def unroll(edit: NodeEdit) -> list[ir.Value]:
     if len(bodies) != 1:
         raise NoChangeError("it has no body")
     (body,) = bodies
-    results = (_loop if edit.node.op_type == "Loop" else _scan)(edit, body)
+    results = (_unroll_loop if edit.node.op_type == "Loop" else _unroll_scan)(edit, body)
     return _released(edit, results)
 
 
@@ -215,7 +216,7 @@ def _own_values(edit: NodeEdit, values: Iterable[ir.Value]) -> list[ir.Value]:
     return [value if value.producer() in added else op.Identity(value) for value in values]
 
 
-def _loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
+def _unroll_loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
     count = _steps_of(edit, body)
     _require_few(edit, count, body)
     number, condition, *taken = body.inputs
@@ -256,7 +257,7 @@ def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
     raise NoChangeError(f"it takes more than {_MOST_COUNTED:,} steps")
 
 
-def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
+def _unroll_scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
     if operator_version("Scan", edit.opset) < _SCAN_WITHOUT_BATCHES:
         raise NoChangeError("Scan of opset 8 has batches")
     scanned = edit.integer("num_scan_inputs")
@@ -285,6 +286,7 @@ def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
 
 
 def _axes(edit: NodeEdit, name: str, ranks: Sequence[int]) -> list[int]:
+    """The axes of an attribute, counted from the front; without it, each is 0."""
     axes = edit.integers(name) or (0,) * len(ranks)
     pairs = list(zip(axes, ranks, strict=False))
     if len(axes) != len(ranks) or any(not -rank <= axis < rank for axis, rank in pairs):
@@ -328,7 +330,7 @@ def _copied_node(edit: NodeEdit, node: ir.Node, known: dict[ir.Value, ir.Value])
         else each
         for each in node.attributes.values()
     ]
-    outputs = [_copied(edit, value) for value in node.outputs]
+    outputs = [_renamed_copy(edit, value) for value in node.outputs]
     known.update(zip(node.outputs, outputs, strict=True))
     copied = ir.Node(
         node.domain,
@@ -347,11 +349,11 @@ def _copied_node(edit: NodeEdit, node: ir.Node, known: dict[ir.Value, ir.Value])
 def _copied_graph(edit: NodeEdit, graph: ir.Graph, outer: Given) -> ir.Graph:
     """A copy of a body that reads what takes the place of outer values."""
     known = dict(outer)
-    inputs = [_copied(edit, value) for value in graph.inputs]
+    inputs = [_renamed_copy(edit, value) for value in graph.inputs]
     known.update(zip(graph.inputs, inputs, strict=True))
     stored = []
     for value in graph.initializers.values():
-        known[value] = _copied(edit, value)
+        known[value] = _renamed_copy(edit, value)
         known[value].const_value = ir.Tensor(_elements(value), name=known[value].name)
         stored.append(known[value])
     nodes = [_copied_node(edit, node, known) for node in graph]
@@ -359,7 +361,7 @@ def _copied_graph(edit: NodeEdit, graph: ir.Graph, outer: Given) -> ir.Graph:
     return ir.Graph(inputs, outputs, nodes=nodes, initializers=stored, name=graph.name)
 
 
-def _copied(edit: NodeEdit, value: ir.Value) -> ir.Value:
+def _renamed_copy(edit: NodeEdit, value: ir.Value) -> ir.Value:
     name = edit.names.fresh(str(value.name)) if value.name else ""
     copied = ir.Value(name=name, type=value.type, shape=value.shape)
     copy_origin(value, copied)

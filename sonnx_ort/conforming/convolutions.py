@@ -74,7 +74,7 @@ def pool_along_two_axes(edit: NodeEdit) -> bool:
     of_integers = "int" in (edit.facts.element_type(edit.operand(_X)) or "")
     if not (is_part or any(edit.integers("pads") or ()) or of_integers):
         raise NoChangeError("a window of the whole axis meets NaN in another order")
-    return _pool(edit)
+    return _pool_as_two_axes(edit)
 
 
 def pool_along_two_axes_in_any_order(edit: NodeEdit) -> bool:
@@ -82,7 +82,7 @@ def pool_along_two_axes_in_any_order(edit: NodeEdit) -> bool:
 
     Where a window is the whole axis, NaNs and zeros of both signs are compared in another order.
     """
-    return _of_one_axis(edit) is not None and _pool(edit)
+    return _of_one_axis(edit) is not None and _pool_as_two_axes(edit)
 
 
 def _of_one_axis(edit: NodeEdit) -> Shape | None:
@@ -99,7 +99,7 @@ def _of_one_axis(edit: NodeEdit) -> Shape | None:
     return shape if axes == 1 else None
 
 
-def _pool(edit: NodeEdit) -> bool:
+def _pool_as_two_axes(edit: NodeEdit) -> bool:
     attributes = _of_two_axes(edit, in_front=False, strides=_STRIDE_OF_GENERAL_KERNEL)
     attributes.setdefault("strides", [1, _STRIDE_OF_GENERAL_KERNEL])
     axis = _SPATIAL + 1

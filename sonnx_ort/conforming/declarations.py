@@ -56,6 +56,7 @@ def make_graph_explicit(
 def _declare(
     value: ir.Value, facts: Facts, rules: frozenset[str], symbols: frozenset[str | None]
 ) -> None:
+    """Declare the type and the shape that a value lacks, if these rules want them."""
     if value.type is None and GR2.id in rules:
         value.type = facts.type(value)
     if value.shape is None and value.type is not None and IMPLICIT_SHAPE.id in rules:

@@ -136,10 +136,11 @@ def _written(
     attributes: Mapping[str, Any],
     type_of: Callable[[ir.Value], ir.TypeProtocol | None],
 ) -> ir.Value:
+    """The result of a node of the definition, written into the graph."""
     purpose = operator.lower()
     if operator == "Constant":
         ((name, value),) = attributes.items()
-        return edit.constant(_elements(name, value), purpose)
+        return edit.constant(_elements_of_constant(name, value), purpose)
     if operator != "CastLike":
         return edit.add(operator, inputs, attributes)
     given, like = inputs
@@ -153,7 +154,7 @@ def _written(
     return Operators(edit).cast(given, dtype)
 
 
-def _elements(name: str, value: Any) -> np.ndarray[Any, Any]:
+def _elements_of_constant(name: str, value: Any) -> np.ndarray[Any, Any]:
     match name:
         case "value":
             return np.asarray(value.numpy())
@@ -180,7 +181,7 @@ def _function(edit: NodeEdit) -> onnx.FunctionProto:
     version = max((v for v in versions if v <= edit.opset), default=min(versions))
     function = onnx.FunctionProto()
     if depends:
-        types = [_type(edit, value) for value in edit.node.inputs]
+        types = [_type_bytes(edit, value) for value in edit.node.inputs]
         node = serialize_node(edit.node).SerializeToString()
         function.ParseFromString(
             schema.get_context_dependent_function_with_opset_version(version, node, types)
@@ -191,7 +192,7 @@ def _function(edit: NodeEdit) -> onnx.FunctionProto:
     return function
 
 
-def _type(edit: NodeEdit, value: ir.Value | None) -> bytes:
+def _type_bytes(edit: NodeEdit, value: ir.Value | None) -> bytes:
     if value is None:
         return bytes(onnx.TypeProto().SerializeToString())
     dtype = edit.dtype(value).value

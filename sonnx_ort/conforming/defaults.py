@@ -62,6 +62,7 @@ def omitted_inputs(
 
 
 def _stated(table: Mapping[str, Callable[..., Any]], node: ir.Node, facts: Facts) -> Iterator[Any]:
+    """What a table has for a node; nothing for one of another domain."""
     if node.domain == STANDARD_DOMAIN and node.op_type in table:
         yield from table[node.op_type](node, facts)
 

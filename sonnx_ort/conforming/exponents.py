@@ -43,7 +43,7 @@ def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
 
     `exact` admits only what keeps the bits.
     """
-    base, given = _types(edit)
+    base, given = _operand_types(edit)
     if base == given:
         return False
     constant = _converted(edit, base)
@@ -57,7 +57,7 @@ def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
     return True
 
 
-def _types(edit: NodeEdit) -> tuple[str, str]:
+def _operand_types(edit: NodeEdit) -> tuple[str, str]:
     base, given = (edit.facts.element_type(edit.operand(p)) for p in (_X, _Y))
     if base is None or given is None:
         raise NoChangeError("the types of its operands are not known")

@@ -209,7 +209,7 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
     """DepthToSpace: the parts of the channels become rows and columns."""
     block = op.attribute("blocksize")
     mode = op.attribute("mode")
-    n, channels, height, width = _image(op, x)
+    n, channels, height, width = _image_sizes(op, x)
     deep = _divided(channels, block**2, "channels")
     if mode in (None, "DCR"):
         parts = op.Reshape(x, [n, block, block, deep, height, width])
@@ -224,14 +224,14 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
 def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
     """SpaceToDepth: the parts of rows and columns become channels."""
     block, by_channel = op.attribute("blocksize"), op.attribute("mode") == "CRD"
-    n, channels, height, width = _image(op, x)
+    n, channels, height, width = _image_sizes(op, x)
     high, wide = _divided(height, block, "rows"), _divided(width, block, "columns")
     parts = op.Reshape(x, [n, channels, high, block, wide, block])
     moved = op.Transpose(parts, perm=[0, 1, 3, 5, 2, 4] if by_channel else [0, 3, 5, 1, 2, 4])
     return op.Reshape(moved, [n, channels * block**2, high, wide])
 
 
-def _image(op: Operators, x: ir.Value) -> tuple[int, int, int, int]:
+def _image_sizes(op: Operators, x: ir.Value) -> tuple[int, int, int, int]:
     sizes = op.edit.sizes(x)
     if len(sizes) != 4 or 0 in sizes:
         raise NoChangeError(f"'{x.name}' is empty, or has not samples, channels, rows and columns")

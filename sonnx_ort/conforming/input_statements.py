@@ -70,6 +70,7 @@ def _sizes(
 
 
 def _size(declared: object, axis: object, named: Mapping[str, int]) -> int | None:
+    """The size by its declaration, its name or the contract; None if none has it."""
     match declared, axis:
         case (int() as size, _) if size >= 0:
             return size

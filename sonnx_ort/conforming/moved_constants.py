@@ -87,6 +87,7 @@ def stored_elements(value: ir.Value, facts: Facts, version: int) -> Array | None
 
 
 def _elements(value: ir.Value, facts: Facts, version: int) -> Array | None:
+    """Elements that are stored, filled in, or moved from such; None for others."""
     tensor = constant_tensor(value)
     if tensor is not None:
         return tensor.numpy()

@@ -213,11 +213,11 @@ class Operators:
             if known == operator and attribute in written and self.edit.opset >= since:
                 read += [None] * (position + 1 - len(read))
                 read[position] = cast(Given, written.pop(attribute))
-        values = [self._value(each) for each in read]
+        values = [self._as_value(each) for each in read]
         given = {key: value for key, value in written.items() if value is not None}
         return self.edit.add(operator, values, cast(dict[str, Attribute], given), name)
 
-    def _value(self, given: Given) -> ir.Value | None:
+    def _as_value(self, given: Given) -> ir.Value | None:
         match given:
             case None | ir.Value():
                 return given

@@ -65,17 +65,17 @@ def multiply_matrices(edit: NodeEdit, *, exact: bool) -> bool:
         case 1, (1 | 2):
             _multiply_vectors(edit)
         case _, 1:
-            _refuse(exact=exact)
+            _refuse_exact(exact=exact)
             _multiply_vectors(edit)
         case _, 2:
             _fold_rows(edit)
         case _ if all(size == 1 for size in leading):
             _remove_ones(edit)
         case _ if all(size == 1 for size in columns[:-MATRIX]):
-            _refuse(exact=exact)
+            _refuse_exact(exact=exact)
             _remove_ones_of_b(edit)
         case _:
-            _refuse(exact=exact)
+            _refuse_exact(exact=exact)
             _multiply_transposed(edit)
     return True
 
@@ -85,7 +85,7 @@ def _of_integers(edit: NodeEdit) -> bool:
     return found is not None and found.family is Family.INTEGER
 
 
-def _refuse(*, exact: bool) -> None:
+def _refuse_exact(*, exact: bool) -> None:
     if exact:
         raise NoChangeError(OTHERWISE)
 
@@ -264,18 +264,18 @@ def multiply_c(edit: NodeEdit, *, exact: bool) -> bool:
     of_double = edit.facts.element_type(edit.operand(_C)) == "double"
     if exact and not (of_double or _is_packed(edit)):
         raise NoChangeError(OTHERWISE)
-    _multiply(edit, _C, "beta")
+    _multiply_operand(edit, _C, "beta")
     return True
 
 
 def multiply_a(edit: NodeEdit) -> bool:
     """Multiply A by alpha in front: a constant, or by Mul; or B if that is the constant."""
     constant = [constant_tensor(edit.operand(position)) is not None for position in (_A, _B)]
-    _multiply(edit, _B if constant == [False, True] else _A, "alpha")
+    _multiply_operand(edit, _B if constant == [False, True] else _A, "alpha")
     return True
 
 
-def _multiply(edit: NodeEdit, position: int, attribute: str) -> None:
+def _multiply_operand(edit: NodeEdit, position: int, attribute: str) -> None:
     value = edit.operand(position)
     dtype = edit.dtype(value).numpy()
     stored = np.asarray(edit.node.attributes.get_float(attribute, 1.0), np.float32)

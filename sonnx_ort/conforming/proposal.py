@@ -90,10 +90,10 @@ def propose(
         return None
     # Of the steps to write, the largest number was named last.
     last = {(each.option, each.name): each for each in chosen}
-    ordered = sorted(last.values(), key=lambda each: (each.name in certain, _place(each)))
+    ordered = sorted(last.values(), key=lambda each: (each.name in certain, _order_of(each)))
     chosen, best = _without_needless(tuple(ordered), best, left, attempt)
     instead = to_choose(left) if _BOTH_BRANCHES in chosen else ()
-    return Proposal(tuple(sorted(chosen, key=_place)), best, instead=instead)
+    return Proposal(tuple(sorted(chosen, key=_order_of)), best, instead=instead)
 
 
 def to_choose(left: Remaining) -> tuple[Remedy, ...]:
@@ -139,7 +139,7 @@ def _together(
     """All options that reasons name, and then those that the new reasons name."""
     best = left
     if chosen:
-        best = _tried(attempt, chosen, left)
+        best = _left_after(attempt, chosen, left)
     for _ in range(_MOST_TRIALS):
         fresh = _fresh(_named(best), chosen)
         if not fresh:
@@ -157,7 +157,7 @@ def _together(
     return chosen, best
 
 
-def _tried(attempt: Attempt, chosen: tuple[Remedy, ...], left: Remaining) -> Remaining:
+def _left_after(attempt: Attempt, chosen: tuple[Remedy, ...], left: Remaining) -> Remaining:
     found = attempt(chosen)
     return left if found is None else found
 
@@ -180,14 +180,14 @@ def _fresh(named: Iterable[Remedy], chosen: tuple[Remedy, ...]) -> tuple[Remedy,
         before = found.get(key) or taken.get(key)
         if before is None or (each.option == "unroll" and _steps(each) > _steps(before)):
             found[key] = each
-    return tuple(sorted(found.values(), key=_place))
+    return tuple(sorted(found.values(), key=_order_of))
 
 
 def _steps(remedy: Remedy) -> int:
     return remedy.value if isinstance(remedy.value, int) else 0
 
 
-def _place(remedy: Remedy) -> int:
+def _order_of(remedy: Remedy) -> int:
     return _ORDER.index(remedy.option)
 
 

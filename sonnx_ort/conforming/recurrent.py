@@ -149,7 +149,7 @@ def write_steps(edit: NodeEdit) -> bool:
     x = edit.operand(_X)
     op = Operators(edit, edit.dtype(x))
     cells = _cells(op, batch)
-    states = [_states(op, k, batch) for k in (_INITIAL_H, _INITIAL_C)]
+    states = [_state_or_zeros(op, k, batch) for k in (_INITIAL_H, _INITIAL_C)]
     parts = [op.at(x, 0, t) for t in range(length)]
     outputs, last = [], []
     for direction, cell in enumerate(cells):
@@ -174,7 +174,7 @@ def _weights(edit: NodeEdit, position: int) -> npt.NDArray[Any]:
     return found
 
 
-def _states(op: Operators, position: int, batch: int) -> ir.Value:
+def _state_or_zeros(op: Operators, position: int, batch: int) -> ir.Value:
     given = op.edit.input(position)
     if given is not None:
         return given
@@ -234,11 +234,11 @@ def _sizes(edit: NodeEdit, what: str, *, only_batch: bool = False) -> tuple[int,
     shape = edit.shape(x)
     if len(shape) != 3:
         raise NoChangeError(f"'{x.name}' has rank {len(shape)}, not 3")
-    length = 0 if only_batch else _size(edit, 0, "length", what)
-    return length, _size(edit, 1, "number", what)
+    length = 0 if only_batch else _constant_size(edit, 0, "length", what)
+    return length, _constant_size(edit, 1, "number", what)
 
 
-def _size(edit: NodeEdit, axis: int, noun: str, what: str) -> int:
+def _constant_size(edit: NodeEdit, axis: int, noun: str, what: str) -> int:
     x = edit.operand(_X)
     size = edit.shape(x)[axis]
     if not isinstance(size, int):

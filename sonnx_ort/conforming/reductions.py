@@ -149,11 +149,11 @@ def _extremes(
 ) -> ir.Value:
     """The largest or least elements along axes that are not empty; they stay, of size 1."""
     for axis in axes:
-        x = gather_along(op, x, _place(op, x, axis, least=least), axis, rank)
+        x = gather_along(op, x, _place_of_extreme(op, x, axis, least=least), axis, rank)
     return x
 
 
-def _place(op: Operators, x: ir.Value, axis: int, *, least: bool) -> ir.Value:
+def _place_of_extreme(op: Operators, x: ir.Value, axis: int, *, least: bool) -> ir.Value:
     last = {"select_last_index": 0 if op.edit.opset >= WITH_LAST_INDEX else None}
     return op.ArgMax(_reverse(op, x) if least else x, axis=axis, keepdims=1, **last)
 
@@ -194,7 +194,7 @@ def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.V
         raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
     axis = op.axis(x)
     op.require_elements(x, [axis])
-    place = _place(op, x, axis, least=op.attribute("largest") == 0)
+    place = _place_of_extreme(op, x, axis, least=op.attribute("largest") == 0)
     return gather_along(op, x, place, axis, op.rank(x)), place
 
 

@@ -244,6 +244,7 @@ class Round:
         )
 
     def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:
+        """The nodes that these obligations are of, in the order of the graph."""
         if not outside or OPERATORS_OF_THE_SET.id not in self.selection.rules:
             return []
         found = (
@@ -255,7 +256,7 @@ class Round:
     def _decompose(self, node: ir.Node, outside: Obligation, names: ValueNames) -> Made | None:
         """Write a node of an operator outside the set by operators of the set."""
         if (refusal := refusal_of(node, self.model.opset_imports)) is not None:
-            self._explain([outside], Advice(refusal))
+            self._note_reason([outside], Advice(refusal))
             return None
         edit = self._edit(node, names)
         decomposition = decomposition_of(edit)
@@ -266,6 +267,7 @@ class Round:
     def _change(
         self, examined: ExaminedNode, names: ValueNames, conversions: Mapping[_Node, Obligation]
     ) -> Made | None:
+        """Make the first change that open obligations of a node want; None if none is made."""
         ruled = examined.ruled
         open_rules = {o.rule.id for o in examined.obligations if not o.settled}
         for change in CHANGES:
@@ -309,7 +311,7 @@ class Round:
         if key in self.selection.without:
             return None
         if key in self.selection.worsening:
-            self._explain(concerned, Advice(self.selection.worsening[key]))
+            self._note_reason(concerned, Advice(self.selection.worsening[key]))
             return None
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
@@ -327,11 +329,11 @@ class Round:
                 self._require_kept(edit, replaced=bool(edit.replacements))
         except NoChangeError as reason:
             edit.discard()
-            self._explain(concerned, reason.reason)
+            self._note_reason(concerned, reason.reason)
             return None
         if only_tried:
             self.held_back.add(key)
-            self._explain(concerned, rounded(f"{change.title}{why}"))
+            self._note_reason(concerned, rounded(f"{change.title}{why}"))
             return None
         edit.finish()
         return Made(
@@ -365,7 +367,7 @@ class Round:
             return MOVED_ROUNDING
         return change.bound
 
-    def _explain(self, concerned: Sequence[Obligation], reason: Advice) -> None:
+    def _note_reason(self, concerned: Sequence[Obligation], reason: Advice) -> None:
         for place in map(place_of, concerned):
             known = self.reasons.get(place)
             # Of changes that round, the first one would be made.

@@ -113,7 +113,7 @@ def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
     """Einsum of one or two operands without ellipses or repeated letters: a MatMul of stacks."""
     read, wanted = _letters(op.attribute("equation"), len(operands))
     if len(operands) == 1:
-        return _ordered(op, *_summed(op, operands[0], read[0], wanted), wanted)
+        return _in_order(op, *_summed(op, operands[0], read[0], wanted), wanted)
     (a, first), (b, second) = (
         _summed(op, operand, letters, wanted + read[1 - index])
         for index, (operand, letters) in enumerate(zip(operands, read, strict=True))
@@ -129,13 +129,13 @@ def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
         for value, letters in zip(operands, read, strict=True)
         for letter, size in zip(letters, op.edit.shape(value), strict=True)
     }
-    left = _matrices(op, _ordered(op, a, first, stack + rows + inner), (stack, rows, inner), sizes)
-    right = _ordered(op, b, second, stack + inner + columns)
+    left = _matrices(op, _in_order(op, a, first, stack + rows + inner), (stack, rows, inner), sizes)
+    right = _in_order(op, b, second, stack + inner + columns)
     product = op.MatMul(left, _matrices(op, right, (stack, inner, columns), sizes))
     if not len(rows) == len(columns) == 1 or len(stack) > 1:
         found = [sizes[letter] for letter in stack + rows + columns]
         product = op.Reshape(product, _all_known(op.edit, found))
-    return _ordered(op, product, stack + rows + columns, wanted)
+    return _in_order(op, product, stack + rows + columns, wanted)
 
 
 def _matrices(
@@ -162,12 +162,13 @@ def _all_known(edit: NodeEdit, sizes: Sequence[object]) -> list[int]:
 
 def _wide(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
     """X with the axes in the wanted order, and one of size 1 for each that it has not."""
-    ordered = _ordered(op, x, letters, "".join(each for each in wanted if each in letters))
+    ordered = _in_order(op, x, letters, "".join(each for each in wanted if each in letters))
     missing = [axis for axis, each in enumerate(wanted) if each not in letters]
     return op.Unsqueeze(ordered, axes=missing) if missing else ordered
 
 
 def _letters(equation: str, count: int) -> tuple[list[str], str]:
+    """The letters of each operand of an Einsum, and those of its result."""
     text = equation.replace(" ", "")
     read_part, arrow, wanted = text.partition("->")
     read = read_part.split(",")
@@ -186,7 +187,7 @@ def _summed(op: Operators, x: ir.Value, letters: str, kept: str) -> tuple[ir.Val
     return (op.ReduceSum(x, axes=axes, keepdims=0) if axes else x), remaining
 
 
-def _ordered(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
+def _in_order(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
     if letters == wanted:
         return x
     return op.Transpose(x, perm=[letters.index(letter) for letter in wanted])

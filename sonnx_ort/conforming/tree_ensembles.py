@@ -99,6 +99,7 @@ def _forest(op: Operators) -> Forest:
 
 
 def _levels(roots: Integers, one: Integers, other: Integers) -> int:
+    """How many comparisons lead to the farthest leaf."""
     reached, levels = np.unique(roots), 0
     while True:
         found = np.unique([one[reached], other[reached]])
@@ -168,7 +169,7 @@ def _added(
     return op.ReduceSum(found, axes=[1], keepdims=0)
 
 
-def _based(op: Operators, sums: ir.Value) -> ir.Value:
+def _with_base_values(op: Operators, sums: ir.Value) -> ir.Value:
     base = np.array(_list(op, "base_values"), np.float32)
     return op.Add(sums, base) if base.size else sums
 
@@ -177,7 +178,7 @@ def regressor(op: Operators, x: ir.Value) -> ir.Value:
     """TreeEnsembleRegressor: the sum of the weights of the leaves that a row reaches."""
     if text_of(op, "post_transform") != "NONE":
         raise NoChangeError("it transforms its results")
-    return _based(op, _sums(op, x, "target", op.attribute("n_targets")))
+    return _with_base_values(op, _sums(op, x, "target", op.attribute("n_targets")))
 
 
 def classifier(op: Operators, x: ir.Value) -> Labelled:
@@ -192,7 +193,7 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
         raise NoChangeError("it has two scores for two labels, which the kernel does not compare")
     if len(scored) < len(labels):
         raise NoChangeError("a label has no score")
-    sums = _based(op, _sums(op, x, "class", len(labels)))
+    sums = _with_base_values(op, _sums(op, x, "class", len(labels)))
     return of_largest(op, labels, sums)
 
 

@@ -55,10 +55,10 @@ def densify_declarations(
     origins: dict[str, tuple[str, onnx.SparseTensorProto]] = {}
     for graph in all_graphs(copy):
         for tensor in graph.sparse_initializer:
-            _declare(copy.graph, tensor.values.name, tensor)
+            _declare_input(copy.graph, tensor.values.name, tensor)
             origins[tensor.values.name] = ("sparse initializer", deepcopy(tensor))
         for node in _sparse_constants(graph):
-            _declare(copy.graph, node.output[0], _sparse_value(node))
+            _declare_input(copy.graph, node.output[0], _sparse_value(node))
             origins[node.output[0]] = ("sparse constant", deepcopy(_sparse_value(node)))
             graph.node.remove(node)
         del graph.sparse_initializer[:]
@@ -93,7 +93,7 @@ def _sparse_value(node: onnx.NodeProto) -> onnx.SparseTensorProto:
     return tensor
 
 
-def _declare(graph: onnx.GraphProto, name: str, tensor: onnx.SparseTensorProto) -> None:
+def _declare_input(graph: onnx.GraphProto, name: str, tensor: onnx.SparseTensorProto) -> None:
     graph.input.append(
         onnx.helper.make_sparse_tensor_value_info(name, tensor.values.data_type, list(tensor.dims))
     )

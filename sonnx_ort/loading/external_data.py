@@ -42,7 +42,7 @@ def check_elements(proto: onnx.ModelProto) -> None:
             )
         _check_shape(tensor)
         if not uses_external_data(tensor):
-            _check(tensor)
+            _require_all_elements(tensor)
 
 
 def _check_shape(tensor: onnx.TensorProto) -> None:
@@ -55,7 +55,7 @@ def _check_shape(tensor: onnx.TensorProto) -> None:
         )
 
 
-def _check(tensor: onnx.TensorProto) -> None:
+def _require_all_elements(tensor: onnx.TensorProto) -> None:
     count = math.prod(tensor.dims)
     if tensor.HasField("raw_data"):
         needed, stored, unit = bytes_of(count, tensor.data_type), len(tensor.raw_data), "bytes"
@@ -198,7 +198,7 @@ def reference_of(tensor: onnx.TensorProto) -> Reference:
     _check_location(tensor, location)
     if any(len(getattr(tensor, field)) for field in _ELEMENTS):
         raise _unusable(tensor, "stands beside elements in the model; keep one of them")
-    offset, size = _number(tensor, entries, "offset") or 0, _size(tensor)
+    offset, size = _number(tensor, entries, "offset") or 0, _bytes_needed(tensor)
     length = _number(tensor, entries, "length")
     if length not in (None, size):
         raise _unusable(
@@ -230,7 +230,7 @@ def _number(tensor: onnx.TensorProto, entries: Mapping[str, str], key: str) -> i
     return int(text)
 
 
-def _size(tensor: onnx.TensorProto) -> int:
+def _bytes_needed(tensor: onnx.TensorProto) -> int:
     if any(size < 0 for size in tensor.dims):
         raise _unusable(tensor, f"is for a negative size: {list(tensor.dims)}")
     if tensor.data_type not in KNOWN_TYPES:

@@ -35,7 +35,7 @@ def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     graphs, nodes = graphs_and_nodes(proto)
     for graph in graphs:
         yield from graph.initializer
-        yield from _parts(graph.sparse_initializer)
+        yield from _values_and_indices(graph.sparse_initializer)
     of_functions = (
         attribute for function in proto.functions for attribute in function.attribute_proto
     )
@@ -45,11 +45,11 @@ def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
             yield attribute.t
         yield from attribute.tensors
         if attribute.HasField("sparse_tensor"):
-            yield from _parts([attribute.sparse_tensor])
-        yield from _parts(attribute.sparse_tensors)
+            yield from _values_and_indices([attribute.sparse_tensor])
+        yield from _values_and_indices(attribute.sparse_tensors)
 
 
-def _parts(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
+def _values_and_indices(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
     for tensor in tensors:
         yield tensor.values
         yield tensor.indices
@@ -116,12 +116,12 @@ def _names_needed(pending: Pending) -> Iterator[str]:
 
 def _outputs_of(body: onnx.GraphProto, known: frozenset[str], pending: Pending) -> Iterator[str]:
     """The outputs of a subgraph that it does not define; its nodes become pending."""
-    inside = known | frozenset(_defined(body))
+    inside = known | frozenset(_defined_names(body))
     yield from (value.name for value in body.output if value.name not in inside)
     pending += [(node, inside) for node in body.node]
 
 
-def _defined(body: onnx.GraphProto) -> Iterable[str]:
+def _defined_names(body: onnx.GraphProto) -> Iterable[str]:
     made = (name for node in body.node for name in node.output)
     sparse = (tensor.values.name for tensor in body.sparse_initializer)
     return chain((value.name for value in (*body.input, *body.initializer)), sparse, made)

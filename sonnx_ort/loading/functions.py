@@ -79,19 +79,19 @@ def resolve_default_domain(proto: onnx.ModelProto) -> onnx.ModelProto:
     A version of a domain that is imported more than once, as by skl2onnx, is imported once.
     """
     aliases = any(owner.domain == _ALIAS for owner in _domain_owners(proto))
-    if not aliases and not any(map(_repeated, _imports(proto))):
+    if not aliases and not any(map(_repeated, _all_imports(proto))):
         return proto
     copy = deepcopy(proto)
     for entry in _domain_owners(copy):
         if entry.domain == _ALIAS:
             entry.domain = STANDARD_DOMAIN
-    for imports in _imports(copy):
+    for imports in _all_imports(copy):
         for index in reversed(_repeated(imports)):
             del imports[index]
     return copy
 
 
-def _imports(proto: onnx.ModelProto) -> list[Any]:
+def _all_imports(proto: onnx.ModelProto) -> list[Any]:
     return [proto.opset_import, *(function.opset_import for function in proto.functions)]
 
 
@@ -169,6 +169,7 @@ def _enforceable_functions(
 
 
 def _calls(model: ir.Model) -> Calls:
+    """What each function calls; a function comes after those that it calls."""
     nodes = {i: _operators_in(function.graph) for i, function in model.functions.items()}
     ordered: dict[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]] = {}
     begun: set[ir.OperatorIdentifier] = set()

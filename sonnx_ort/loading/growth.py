@@ -50,6 +50,7 @@ def require_few_nodes(proto: onnx.ModelProto) -> None:
 
 
 def _domain(name: str) -> str:
+    """A domain by one name: the standard one has two."""
     return "" if name in _STANDARD else name
 
 
@@ -63,6 +64,7 @@ _COUNTED = 10**12
 
 
 def _size(calls: Counter[_Key], sizes: dict[_Key, int]) -> int:
+    """How many nodes stand there once the calls are inlined, up to a limit."""
     return min(_COUNTED, sum(number * sizes.get(called, 1) for called, number in calls.items()))
 
 

@@ -264,6 +264,7 @@ _KEPT = 64
 
 
 def _umask() -> int:
+    """The permissions that new files lack; they can be read only by setting them."""
     umask = os.umask(0)
     os.umask(umask)
     return umask

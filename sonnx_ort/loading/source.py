@@ -137,10 +137,10 @@ def _read_model(model: ModelSource) -> ReadModel:
     match model:
         case onnx.ModelProto():
             require_readable(model)
-            return ReadModel(model, None, _digest(_content(model)))
+            return ReadModel(model, None, _digest(_serialized(model)))
         case ir.Model():
             proto = _serialize(model)
-            return ReadModel(proto, _external_folder(model), _digest(_content(proto)))
+            return ReadModel(proto, _external_folder(model), _digest(_serialized(proto)))
         case bytes() | bytearray() | memoryview():
             content = bytes(model)
             if len(content) > LARGEST:
@@ -163,7 +163,7 @@ def _serialize(model: ir.Model) -> onnx.ModelProto:
     return proto
 
 
-def _content(proto: onnx.ModelProto) -> bytes:
+def _serialized(proto: onnx.ModelProto) -> bytes:
     try:
         content: bytes = proto.SerializeToString(deterministic=True)
     except Exception as error:

@@ -60,7 +60,7 @@ def json_in(content: bytes, path: Path) -> Any:
         content: What was read from the file.
         path: The file, for errors.
     """
-    return parsed_json(_text(content, path, "JSON"), f"'{path}'")
+    return parsed_json(_decoded(content, path, "JSON"), f"'{path}'")
 
 
 def parsed_json(text: str, origin: str) -> Any:
@@ -74,7 +74,7 @@ def parsed_json(text: str, origin: str) -> Any:
         SonnxError: It is no JSON, is too deep, or has a key twice in an object.
     """
     try:
-        return _shallow(json.loads(text, object_pairs_hook=_unique))
+        return _shallow(json.loads(text, object_pairs_hook=_require_unique))
     except RecursionError:
         raise SonnxError(f"{origin} is nested more than {DEEPEST} levels deep") from None
     except ValueError as error:
@@ -87,7 +87,7 @@ def toml_of(path: Path) -> dict[str, Any]:
     Raises:
         SonnxError: It cannot be read, is no TOML, or is too deep.
     """
-    text = _text(content_of(path), path, "TOML")
+    text = _decoded(content_of(path), path, "TOML")
     too_deep = SonnxError(f"'{path}' is nested more than {DEEPEST} levels deep")
     if any(line.count(".") > _LONGEST_KEY for line in text.splitlines()):
         raise too_deep
@@ -120,14 +120,14 @@ _LONGEST_KEY = 10_000
 """The dots in a line of TOML: for a key of very many parts its parser takes quadratic time."""
 
 
-def _text(content: bytes, path: Path, kind: str) -> str:
+def _decoded(content: bytes, path: Path, kind: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SonnxError(f"'{path}' is not {kind}: it is not in UTF-8 ({error})") from error
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]

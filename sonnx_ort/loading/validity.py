@@ -227,6 +227,7 @@ _SCALE = onnx.helper.make_attribute("scale", 1.0)
 def _require(
     node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, wanted: str, fatal: str
 ) -> None:
+    """Require an attribute with which ONNX Runtime does not end the process."""
     if attribute.ref_attr_name:
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} depends on the call of the "

@@ -101,6 +101,7 @@ def lines_of_softmax(node: Node, operands: Sequence[Array | None]) -> Lines | No
 
 
 def _shares(node: Node, line: Sequence[Any]) -> Iterable[Any]:
+    """The Softmax of one line: balls of a BallNode, enclosures of exact elements."""
     if isinstance(node, BallNode):
         if node.binary is None:
             return _shares_over_the_reals(line)
@@ -192,6 +193,7 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
 
 
 def _bound(node: Node, place: int, name: str) -> Any:
+    """A limit of Clip, before version 11 an attribute; None if it is left out or NaN."""
     if node.version < 11:
         bound = node.factor(name, 0.0) if name in node.attributes else None
     elif node.optional(place) is None:
@@ -225,15 +227,15 @@ def hard_swish(node: Node) -> tuple[Array | Elements, ...]:
     implementations in a wider format may have either.
     """
     if isinstance(node, BallNode):
-        return (mapped(lambda x: _gated(node, x), node.operand(0)),)
+        return (mapped(lambda x: _hard_swish_of(node, x), node.operand(0)),)
     with precisely():
         of_format = node.with_balls(node.format())
-        rounded = mapped(lambda ball: _gated(of_format, ball), of_format.operand(0))
+        rounded = mapped(lambda ball: _hard_swish_of(of_format, ball), of_format.operand(0))
         made = mapped(_gated_exactly, node.exact(), rounded)
     return (Elements(made, node.element_type(), _OF_GATES),)
 
 
-def _gated(node: BallNode, x: "arb") -> "arb":
+def _hard_swish_of(node: BallNode, x: "arb") -> "arb":
     slope, half = ball_of(_SIXTH), ball_of(Fraction(1, 2))
     if node.binary is not None:
         slope = slope.union(ball_of(Fraction(float(np.float32(_SIXTH)))))

@@ -42,7 +42,7 @@ def cast(node: Node) -> tuple[Array | Elements | Result, ...]:
         return (_cast_to_float(node, balls(x), target),)
     if not are_balls(x):
         return elementwise("Cast")(Node(node.version, node.attributes, node.operands))
-    convert = _truth if target is ElementType.BOOL else _integer_of(target)
+    convert = _is_not_zero if target is ElementType.BOOL else _integer_of(target)
     return (mapped(convert, x).astype(target.dtype),)
 
 
@@ -62,7 +62,7 @@ def _cast_to_float(node: BallNode, x: Exact, target: ElementType) -> Exact:
     return mapped(converted, x)
 
 
-def _truth(x: "arb") -> bool:
+def _is_not_zero(x: "arb") -> bool:
     if x == 0 or x != 0:
         return bool(x != 0)
     raise NotFollowedError("a number is too close to 0 to be cast to a bool")

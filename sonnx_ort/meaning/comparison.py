@@ -22,21 +22,21 @@ from sonnx_ort.meaning.numbers import (
 def equal(a: Any, b: Any) -> bool:
     """Whether two elements are equal; NaN equals nothing."""
     if isinstance(a, Number):
-        return _ordered(a, b) and _place(a) == _place(b)
+        return _neither_is_nan(a, b) and _place(a) == _place(b)
     return _decided(a == b, a != b)
 
 
 def less(a: Any, b: Any) -> bool:
     """Whether a < b, for elements or integers."""
     if isinstance(a, Number):
-        return _ordered(a, b) and _place(a) < _place(b)
+        return _neither_is_nan(a, b) and _place(a) < _place(b)
     return _decided(a < b, a >= b)
 
 
 def less_or_equal(a: Any, b: Any) -> bool:
     """Whether a <= b, for elements or integers."""
     if isinstance(a, Number):
-        return _ordered(a, b) and _place(a) <= _place(b)
+        return _neither_is_nan(a, b) and _place(a) <= _place(b)
     return _decided(a <= b, a > b)
 
 
@@ -67,7 +67,7 @@ def _extreme(
     return of_numbers(data, key=lambda datum: (_place(datum), not datum.negative))
 
 
-def _ordered(a: Number, b: Number) -> bool:
+def _neither_is_nan(a: Number, b: Number) -> bool:
     return Kind.NAN not in (a.kind, b.kind)
 
 

@@ -305,6 +305,7 @@ def _not_followed(error: Exception) -> NotFollowedError:
 
 
 def _followed(operator: str, node: BallNode) -> tuple[Array, ...]:
+    """The results of an operator, as balls where it computes with floats."""
     operation = OPERATIONS.get(operator)
     inexact = any(is_float(operand) or are_balls(operand) for operand in node.given())
     if not inexact and operator in COMPUTED and not (operation and operation.exact):
@@ -379,6 +380,7 @@ def meaning_of(
 
 
 def _result(exact: Array, rounded: Array, element_type: ElementType | None, bound: str) -> Result:
+    """The exact results, with what the balls admit in their place."""
     if not are_balls(rounded):
         return exactly(rounded)
     if element_type is None:

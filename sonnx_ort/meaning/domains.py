@@ -54,7 +54,7 @@ def _beyond_the_width(elements: Elements, limits: IntegerFormat) -> bool:
     return not 0 <= elements[1] < limits.bits
 
 
-def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
+def _is_smallest(elements: Elements, limits: IntegerFormat) -> bool:
     return limits.signed and elements[0] == limits.smallest
 
 
@@ -90,7 +90,7 @@ _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = {
     ],
     ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
     ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
-    ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
+    ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _is_smallest)],
     ("Pow", Family.INTEGER): [
         ElementRule("Pow.int.C1", lambda elements, _: bool(elements[1] < 0)),
         ElementRule("Pow.int.C2", _inexact_power),

@@ -56,6 +56,7 @@ def unsqueeze(node: Node) -> tuple[Result, ...]:
 
 
 def _places(axes: Iterable[int], rank: int) -> set[int]:
+    """The axes counted from the front; each may be named once."""
     named = list(axes)
     if any(not -rank <= axis < rank for axis in named):
         raise NotDefinedError(f"not all of the axes {named} are in [{-rank}, {rank - 1}]")

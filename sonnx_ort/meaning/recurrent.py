@@ -215,7 +215,7 @@ def lstm(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: Shapes do not fit each other, or the direction is none of the three.
         ValueError: An activation other than Sigmoid, Tanh and Relu.
     """
-    return _layer(node, _LSTM)
+    return _results_of(node, _LSTM)
 
 
 def gru(node: Node) -> tuple[Elements, ...]:
@@ -225,10 +225,10 @@ def gru(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: Shapes do not fit each other, or the direction is none of the three.
         ValueError: An activation other than Sigmoid, Tanh and Relu.
     """
-    return _layer(node, _GRU)
+    return _results_of(node, _GRU)
 
 
-def _layer(node: Node, layer: Layer) -> tuple[Elements, ...]:
+def _results_of(node: Node, layer: Layer) -> tuple[Elements, ...]:
     if not has_flint():
         raise ImportError(WITHOUT_FLINT)
     with precision(_BITS):

@@ -167,10 +167,10 @@ def _fits(x: Fraction) -> bool:
 
 def interpolates(attributes: Mapping[str, Any]) -> bool:
     """Whether a node computes elements, or has others than those of X."""
-    return attributes.get("mode", "nearest") != "nearest" or _mode(attributes) == _CROP
+    return attributes.get("mode", "nearest") != "nearest" or _coordinate_mode(attributes) == _CROP
 
 
-def _mode(attributes: Mapping[str, Any]) -> str:
+def _coordinate_mode(attributes: Mapping[str, Any]) -> str:
     return str(attributes.get("coordinate_transformation_mode", "half_pixel"))
 
 
@@ -184,7 +184,7 @@ def _axes(node: Node) -> list[_Axis]:
     if node.version < _SINCE:
         raise NotFollowedError(f"no document says where its elements lie before version {_SINCE}")
     lengths = _lengths(node)
-    named = _named(node, len(lengths))
+    named = _named_axes(node, len(lengths))
     scales, sizes = _numbers(node, 2), _numbers(node, 3)
     if bool(scales) == bool(sizes) or len(scales or sizes) != len(named):
         raise NotDefinedError(f"it has {len(scales)} scales and {len(sizes)} sizes of {len(named)}")
@@ -203,11 +203,12 @@ def _axes(node: Node) -> list[_Axis]:
 
 
 def _lengths(node: Node) -> list[int]:
+    """The sizes of X, also where only a part of it is given."""
     part = node.attributes.get(PART)
     return list(node.operand(0).shape if part is None else part.lengths)
 
 
-def _named(node: Node, rank: int) -> list[int]:
+def _named_axes(node: Node, rank: int) -> list[int]:
     named = node.integers("axes", list(range(rank)))
     if any(not -rank <= k < rank for k in named) or len({k % rank for k in named}) < len(named):
         raise NotDefinedError(
@@ -220,7 +221,8 @@ _Region = tuple[Fraction, Fraction]
 
 
 def _regions(node: Node, count: int) -> list[_Region]:
-    if _mode(node.attributes) != _CROP:
+    """The part of each axis that is resized: all of it, unless the mode crops."""
+    if _coordinate_mode(node.attributes) != _CROP:
         return [(Fraction(0), Fraction(1))] * count
     roi = _numbers(node, 1)
     if len(roi) != 2 * count:
@@ -296,10 +298,10 @@ def _coordinates(node: Node, axis: _Axis, place: int) -> tuple[Fraction, Interva
     Raises:
         NotDefinedError: There is no such mode.
     """
-    formula = _FORMULAS.get(_mode(node.attributes))
+    formula = _FORMULAS.get(_coordinate_mode(node.attributes))
     if formula is None:
         raise NotDefinedError(
-            f"there is no coordinate_transformation_mode {_mode(node.attributes)}"
+            f"there is no coordinate_transformation_mode {_coordinate_mode(node.attributes)}"
         )
     exact = formula(axis, place, lambda x: x)
     return exact, Interval(exact) if _is_exact(node) else formula(axis, place, _in_float)
@@ -314,7 +316,7 @@ def _is_exact(node: Node) -> bool:
 
 def _is_kept(node: Node, axis: _Axis) -> bool:
     """Whether an axis is not resized."""
-    return axis.scale == 1 and _mode(node.attributes) != _CROP
+    return axis.scale == 1 and _coordinate_mode(node.attributes) != _CROP
 
 
 def _candidates(node: Node, axis: _Axis, place: int) -> list[int]:
@@ -354,11 +356,11 @@ def _chosen(node: Node, axes: Sequence[_Axis]) -> Result | Array:
                     chosen = [some[i] for some, i in zip(found, index, strict=True)]
                     others[place] = np.array([x[c] for c in product(*chosen)][1:], x.dtype)
     nearest = made.ravel()
-    unlike = {k: those for k, those in others.items() if _differ(nearest[k : k + 1], those)}
+    unlike = {k: those for k, those in others.items() if _any_differs(nearest[k : k + 1], those)}
     return copied(made, unlike)
 
 
-def _differ(one: Array, those: Array) -> bool:
+def _any_differs(one: Array, those: Array) -> bool:
     return any(one.tobytes() != those[k : k + 1].tobytes() for k in range(those.size))
 
 
@@ -381,7 +383,7 @@ _OF_WEIGHTS: Mapping[str, int] = {"linear": 2, "cubic": 128}
 def _place(node: Node, axis: _Axis, mode: str, place: int) -> _Place:
     if _is_kept(node, axis):
         return _Place((((place, Interval(1)),),))
-    cropped = _mode(node.attributes) == _CROP
+    cropped = _coordinate_mode(node.attributes) == _CROP
     _, around = _coordinates(node, axis, place)
     outside = cropped and (around.low < 0 or around.high > axis.length - 1)
     if outside and (around.high < 0 or around.low > axis.length - 1):
@@ -487,6 +489,7 @@ def _element(  # noqa: PLR0913, PLR0917 - what an element is made of
     given: Any,
     integers: bool,
 ) -> Any:
+    """A mean of elements of X, or all that it may be where its place is not certain."""
     found = []
     for taps in product(*(place.taps for place in places)):
         terms = _terms(x, taps, starts)
