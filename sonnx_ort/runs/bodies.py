@@ -63,36 +63,37 @@ def repeated(step: Step, outer: Observation, *, every: bool) -> Iterator[Body]:
     node = step.audited.node
     match node.op_type:
         case "If":
-            yield from _branch(step, outer)
+            yield from _runs_of_branch(step, outer)
         case "Loop":
-            yield from _chosen(_loop(step, outer), every=every)
+            yield from _chosen(_runs_of_loop(step, outer), every=every)
         case "Scan":
-            yield from _chosen(_scan(step, outer), every=every)
+            yield from _chosen(_runs_of_scan(step, outer), every=every)
         case other:
             raise NotRepeatedError(f"the bodies of {other} are not run again")
 
 
 def _chosen(bodies: list[Body], *, every: bool) -> list[Body]:
+    """All bodies, or some that are spread evenly."""
     if every or len(bodies) <= _AUDITED_STEPS:
         return bodies
     places = np.linspace(0, len(bodies) - 1, _AUDITED_STEPS).astype(int)
     return [bodies[place] for place in places]
 
 
-def _scope(step: Step) -> dict[str, Array]:
+def _require_scope(step: Step) -> dict[str, Array]:
     missing = [name for name, array in step.scope.items() if array is None]
     if missing:
         raise NotRepeatedError(f"the run has no value for '{missing[0]}', which it reads")
     return {name: array for name, array in step.scope.items() if array is not None}
 
 
-def _graph(step: Step, name: str) -> onnx.GraphProto:
+def _body_of(step: Step, name: str) -> onnx.GraphProto:
     found = next(a.g for a in step.audited.node.attribute if a.name == name)
     graph: onnx.GraphProto = found
     return graph
 
 
-def _run(body: Body, outer: Observation) -> list[Array]:
+def _run_body(body: Body, outer: Observation) -> list[Array]:
     observed = body.observed(outer)
     outcome = outer.runs.run(observed.model, observed.feeds, outer.settings)
     if isinstance(outcome, Failed):
@@ -112,17 +113,17 @@ def _require_results(step: Step, found: list[Array | None]) -> None:
             raise NotRepeatedError(f"its body gives other bits of '{name}' when it is run alone")
 
 
-def _branch(step: Step, outer: Observation) -> Iterator[Body]:
+def _runs_of_branch(step: Step, outer: Observation) -> Iterator[Body]:
     condition = step.audited.operands[0]
     if condition is None:
         raise NotRepeatedError("the run has no value for its condition")
     name = "then_branch" if bool(condition.ravel()[0]) else "else_branch"
-    body = Body(_graph(step, name), f"{step.audited.label} {name}", _scope(step))
-    _require_results(step, list(_run(body, outer)))
+    body = Body(_body_of(step, name), f"{step.audited.label} {name}", _require_scope(step))
+    _require_results(step, list(_run_body(body, outer)))
     yield body
 
 
-def _loop(step: Step, outer: Observation) -> list[Body]:
+def _runs_of_loop(step: Step, outer: Observation) -> list[Body]:
     limit, condition, *state = step.audited.operands
     steps = _Steps(step, outer, [each for each in state if each is not None])
     most = None if limit is None else int(limit.ravel()[0])
@@ -141,7 +142,7 @@ def _require_few(steps: int) -> None:
         raise NotRepeatedError(f"it has more than {MOST_STEPS} steps")
 
 
-def _scan(step: Step, outer: Observation) -> list[Body]:
+def _runs_of_scan(step: Step, outer: Observation) -> list[Body]:
     attributes = {a.name: plain_value(a) for a in step.audited.node.attribute}
     own = ("body", "num_scan_inputs")
     others = [name for name, each in attributes.items() if name not in own and any(each)]
@@ -164,7 +165,7 @@ class _Steps:
     def __init__(self, step: Step, outer: Observation, states: list[Array]) -> None:
         self.states, self.bodies = states, list[Body]()
         self._step, self._outer, self._scanned = step, outer, list[list[Array]]()
-        self._graph, self._scope = _graph(step, "body"), _scope(step)
+        self._graph, self._scope = _body_of(step, "body"), _require_scope(step)
 
     def run(self, before: list[Array], after: list[Array], *, own: int) -> list[Array]:
         """Run the body on inputs before and after its states; give its results before them."""
@@ -172,7 +173,7 @@ class _Steps:
         names = [value.name for value in self._graph.input]
         given = dict(zip(names, [*before, *self.states, *after], strict=False))
         body = Body(self._graph, f"{self._step.audited.label} body", {**self._scope, **given})
-        found = _run(body, self._outer)
+        found = _run_body(body, self._outer)
         end = own + len(self.states)
         self.states = found[own:end]
         self._scanned.append(found[end:])

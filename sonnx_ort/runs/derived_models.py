@@ -118,10 +118,10 @@ def has_random_operators(model: onnx.ModelProto) -> bool:
 
 def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     """The random operators that draw other numbers in each session."""
-    return tuple(node for node, _ in _unseeded(model))
+    return tuple(node for node, _ in _unseeded_nodes(model))
 
 
-def _unseeded(
+def _unseeded_nodes(
     model: onnx.ModelProto,
 ) -> Iterator[tuple[onnx.NodeProto, type[int] | type[float]]]:
     for node, kind in _random_nodes(model):
@@ -137,7 +137,7 @@ def seed_random_operators(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     Returns:
         These nodes.
     """
-    found = list(_unseeded(model))
+    found = list(_unseeded_nodes(model))
     for node, kind in found:
         seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
         node.attribute.append(helper.make_attribute(_SEED, kind(seed)))

@@ -69,6 +69,7 @@ def run_enforced(  # noqa: PLR0913, PLR0917 - a model, and each thing that is sa
 
 
 def _done(outcome: Any, model: Path, choices: Choices) -> Any:
+    """The outcome; raises why there is none, for a rejected model with its report."""
     if outcome is REJECTED:
         # The other process cannot send a report, which has functions.
         rewrite(model, **{name: each for name, each in choices.items() if name != "verify_proofs"})

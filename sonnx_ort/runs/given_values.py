@@ -46,6 +46,7 @@ class GivenValues(Observation):
         self._computed: dict[str, Array | None] = {}
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The inputs, given or from files; raises if one is missing, or the file of an output."""
         names = [v.name for v in self.model.graph.input if v.name not in self._constants]
         declared = graph_inputs(self.model)
         found = as_tensors(declared, feeds)
@@ -116,6 +117,7 @@ def file_names_of(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def _files(names: Mapping[str, str], folder: Path) -> dict[str, Path]:
+    """The files of values; raises if one has the name of no value."""
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises an error of a name too long
         raise SonnxError(f"there is no folder '{folder}'")
     by_file = {f"{name}.npy": value for value, name in names.items()}

@@ -104,6 +104,7 @@ class InputShapes:
             _require_size(size, option)
 
     def _bind(self, name: str, size: int, source: str) -> None:
+        """Give a name its size; raises if another source gave it another one."""
         known, before = self._named.setdefault(name, (size, source))
         if known != size:
             raise SonnxError(f"{source}: '{name}' is {size} there, and {known} by {before}")

@@ -77,6 +77,7 @@ def _name_windows(model: onnx.ModelProto) -> dict[str, Mapping[str, Any]]:
 
 
 def _misfits(event: Mapping[str, Any], windows: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether an event is of a window that is larger than its padded operand."""
     attributes = windows.get(str(event.get("name", "")).removesuffix(_SUFFIX))
     shape = next(_shapes(event, "input"), None)
     if attributes is None or shape is None or attributes.get("auto_pad", "NOTSET") != "NOTSET":

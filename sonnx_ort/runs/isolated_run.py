@@ -223,7 +223,7 @@ class IsolatedRuns:
 
     def _done(self, function: Callable[..., Any], *arguments: object) -> Any:
         """What a function of this module gives in the other process."""
-        process = self._started()
+        process = self._running_process()
         watched = Watched(process, self.limits)
         try:
             with watched:
@@ -238,7 +238,7 @@ class IsolatedRuns:
             raise done
         return done
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             command = [sys.executable, "-c", _SERVE]
             pipe = subprocess.PIPE
@@ -288,6 +288,7 @@ def serve() -> None:
 
 
 def _result(function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function gives, or its error as `Failed`."""
     try:
         return function(*arguments)
     except SonnxError as error:
@@ -339,6 +340,7 @@ _kept: dict[tuple[object, ...], _Session] = {}
 
 
 def _session(model: bytes, folder: Path | None, settings: Settings) -> _Session:
+    """The session that is kept of a model, or a new one; with random operators always new."""
     key = model, folder, settings
     found = _kept.pop(key, None)
     # With random operators each run has its own, which draws from their seeds anew.
@@ -437,6 +439,7 @@ def _run(
     settings: Settings,
     wanted: tuple[str, ...],
 ) -> Results:
+    """Run a model in this process; tickets are removed from shapes."""
     started = _session(model, folder, settings)
     names = wanted or tuple(output.name for output in started.session.get_outputs())
     given = {name: to_ort_value(array) for name, array in feeds.items()}

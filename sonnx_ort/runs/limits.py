@@ -101,6 +101,7 @@ class Watched:
         self._watcher.join()
 
     def _watch(self) -> None:
+        """Kill the process when it exceeds a limit, unless it ends before."""
         limits = self._limits
         end = time.monotonic() + min(limits.seconds, threading.TIMEOUT_MAX / 2)
         most = limits.bytes

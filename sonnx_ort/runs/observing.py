@@ -159,7 +159,7 @@ class ObservedGraph(Observation):
         Raises:
             SonnxError: It does not run.
         """
-        self.outputs = self._require(self._run(self.model))
+        self.outputs = self._require_results(self._run(self.model))
         optimized = self._observable()
         yield from _Walk(self, optimized).steps()
 
@@ -167,7 +167,7 @@ class ObservedGraph(Observation):
         return self.runs.run(model, self.feeds, self.settings, tuple(names))
 
     @staticmethod
-    def _require(outcome: Outcome) -> Results:
+    def _require_results(outcome: Outcome) -> Results:
         if isinstance(outcome, Failed):
             raise SonnxError(Advice("the model does not run: ", outcome.reason))
         return outcome
@@ -188,6 +188,7 @@ class ObservedGraph(Observation):
         return self._optimized(_showing(self.model, shown)) if shown else optimized
 
     def _hidden(self, optimized: onnx.ModelProto) -> tuple[str, ...]:
+        """The results of nodes that the optimized graph no longer has."""
         there = set(_available(optimized.graph))
         names = (name for node in self.model.graph.node for name in node.output)
         return tuple(name for name in names if name and name not in there)
@@ -293,6 +294,7 @@ class _Walk:
         return stop, weight
 
     def _run(self, nodes: Sequence[onnx.NodeProto], wanted: Sequence[str]) -> Results:
+        """Run these nodes alone; if that fails, the whole graph for their values."""
         if not wanted:
             return {}
         arrays = {name: array for name, array in self._values.items() if array is not None}
@@ -343,6 +345,7 @@ class _Walk:
         return name in self._values or name in self._constants
 
     def _value(self, name: str) -> Array | None:
+        """What the run had or a graph stores; None if neither is known."""
         if name in self._values:
             return self._values[name]
         constant = self._constants.get(name)

@@ -196,10 +196,10 @@ def _inputs(model: ReadModel) -> list[str]:
     """The inputs that a run requires, with their types."""
     constant = {tensor.name for tensor in model.proto.graph.initializer}
     inputs = (value for value in model.proto.graph.input if value.name not in constant)
-    return [f"{_type(value)} '{value.name}'" for value in inputs]
+    return [f"{_type_name(value)} '{value.name}'" for value in inputs]
 
 
-def _type(value: onnx.ValueInfoProto) -> str:
+def _type_name(value: onnx.ValueInfoProto) -> str:
     if not value.type.HasField("tensor_type"):
         return str(value.type.WhichOneof("value"))
     name: str = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
@@ -313,11 +313,11 @@ def keep(
     """
     with new_whole_folder(folder) as place:
         for number, (name, runs) in enumerate(samples):
-            _write(place / f"{number:06}", runs, {"models": models, "sample": name})
+            _write_sample(place / f"{number:06}", runs, {"models": models, "sample": name})
             yield name, runs
 
 
-def _write(place: Path, runs: Runs, said: Mapping[str, Any]) -> None:
+def _write_sample(place: Path, runs: Runs, said: Mapping[str, Any]) -> None:
     place.mkdir()
     traces = [
         {
@@ -370,19 +370,19 @@ def _read_sample(path: Path) -> tuple[tuple[str, str], tuple[str, Runs]]:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["version"] == _VERSION:
             one, other = said["models"]
-            return (one, other), (said["sample"], _runs(path.parent, said))
+            return (one, other), (said["sample"], _read_runs(path.parent, said))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise SonnxError(f"'{path}' cannot be read: {error!r}; save the runs again") from error
     raise SonnxError(f"'{path}' is of another version of sonnx_ort; save the runs again")
 
 
-def _runs(place: Path, said: Mapping[str, Any]) -> Runs:
+def _read_runs(place: Path, said: Mapping[str, Any]) -> Runs:
     seed, random, chosen, able = said["made_up"]
-    inputs = Inputs(_values(place, said["inputs"]), seed, tuple(random), chosen, able)
+    inputs = Inputs(_read_values(place, said["inputs"]), seed, tuple(random), chosen, able)
     one, other = (
         Trace(
             each["nodes"],
-            _values(place, each["values"]),
+            _read_values(place, each["values"]),
             None if each["stop"] is None else Stop(**each["stop"]),
         )
         for each in said["traces"]
@@ -392,7 +392,7 @@ def _runs(place: Path, said: Mapping[str, Any]) -> Runs:
     return Runs(inputs, (one, other), Pair(**fields))
 
 
-def _values(place: Path, files: Mapping[str, str | None]) -> dict[str, Any]:
+def _read_values(place: Path, files: Mapping[str, str | None]) -> dict[str, Any]:
     return {
         name: None if file is None else read_tensor(place / file)[1] for name, file in files.items()
     }

@@ -138,23 +138,24 @@ def write_values(
 
 
 def _contents(value: Value) -> Array | dict[str, Array]:
+    """The array of a value, or the arrays of which it consists, by their names in a file."""
     match value:
         case np.ndarray():
             return _plain(value)
         case dict():
-            return _entries(value)
+            return _arrays_of_map(value)
         case list() if value and all(isinstance(each, dict) for each in value):
             return {
                 f"{part}_{number}": array
                 for number, each in enumerate(value)
-                for part, array in _entries(each).items()
+                for part, array in _arrays_of_map(each).items()
             }
         case list() if all(isinstance(each, np.ndarray) for each in value):
             return {f"arr_{number}": _plain(each) for number, each in enumerate(value)}
     raise SonnxError(f"no file holds a value of type {type(value).__name__}")
 
 
-def _entries(value: Mapping[Any, Any]) -> dict[str, Array]:
+def _arrays_of_map(value: Mapping[Any, Any]) -> dict[str, Array]:
     parts = {"keys": list(value), "values": list(value.values())}
     return {part: _plain(np.array(entries)) for part, entries in parts.items()}
 
@@ -191,9 +192,9 @@ def read_value(path: Path, *, mapped: bool = False) -> Value:
     try:
         # numpy.load accepts other formats with a warning.
         if not zipfile.is_zipfile(path):
-            return _typed(_tensor(path, mapped=mapped))
+            return _typed(_read_array(path, mapped=mapped))
         with np.load(path, allow_pickle=False) as archive:
-            return _value({name: _typed(array) for name, array in archive.items()})
+            return _value_of_parts({name: _typed(array) for name, array in archive.items()})
     except FileNotFoundError as error:
         raise SonnxError(f"there is no file '{path}'") from error
     except OSError as error:
@@ -204,7 +205,7 @@ def read_value(path: Path, *, mapped: bool = False) -> Value:
         ) from error
 
 
-def _tensor(path: Path, *, mapped: bool) -> Array:
+def _read_array(path: Path, *, mapped: bool) -> Array:
     with path.open("rb") as file:
         if not mapped:
             read: Array = np.lib.format.read_array(file, allow_pickle=False)
@@ -212,7 +213,7 @@ def _tensor(path: Path, *, mapped: bool) -> Array:
     return np.lib.format.open_memmap(path, mode="r")
 
 
-def _value(parts: Mapping[str, Array]) -> Value:
+def _value_of_parts(parts: Mapping[str, Array]) -> Value:
     if set(parts) == {"keys", "values"}:
         return _map(parts["keys"], parts["values"])
     if any(name.startswith("keys_") for name in parts):

@@ -278,8 +278,8 @@ def test_fault_in_a_body_is_found() -> None:
 def test_body_that_gives_other_bits_alone_is_not_known(
     model: Any, feeds: Any, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = bodies._run
-    monkeypatch.setattr(bodies, "_run", lambda *said: [_next(array) for array in run(*said)])
+    run = bodies._run_body
+    monkeypatch.setattr(bodies, "_run_body", lambda *said: [_next(array) for array in run(*said)])
     (node,) = sonnx_ort.audit(model, feeds).nodes
     assert (node.label, node.verdict) == (label, Verdict.NOT_KNOWN)
     assert node.reason == "its body gives other bits of 'z' when it is run alone"

@@ -376,7 +376,7 @@ class _Auditor:
     def _audited(self, step: Step, graph: Observation) -> NodeAudit:
         audited = step.audited
         if has_bodies(audited.node):
-            return self._bodies(step, graph)
+            return self._audit_of_bodies(step, graph)
         if step.unobserved:
             return audited.not_known(
                 "the run has no value for its result: the optimizer joined it with the node that "
@@ -384,7 +384,7 @@ class _Auditor:
             )
         return judge(audited, self._demands, self._sampling)
 
-    def _bodies(self, step: Step, graph: Observation) -> NodeAudit:
+    def _audit_of_bodies(self, step: Step, graph: Observation) -> NodeAudit:
         audited = step.audited
         try:
             for body in repeated(step, graph, every=self._sampling.samples is None):
@@ -399,6 +399,7 @@ class _Auditor:
         return replace(made, verdict=Verdict.EXACT, audited=made.elements, bound="of its body")
 
     def _add(self, step: Step, made: NodeAudit) -> None:
+        """Add what a step shows of a node to what earlier steps did."""
         key = _key(step.audited)
         earlier = self.nodes.get(key)
         self.nodes[key] = made if earlier is None else earlier.merged(made)

@@ -240,7 +240,7 @@ class _Admitted:
             excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
             elements = self._sources(audited, position, chosen)
             node = Node(audited.version, NO_ATTRIBUTES, (elements,), self._edition)
-            identical = _defined(
+            identical = _require_defined(
                 self._naming_measured_bounds(meaning_of("Identity", node, [found]))
             )
             yield excerpt, [*identical] * (position + 1)
@@ -279,7 +279,7 @@ class _Admitted:
             numbers[k] = np.arange(size, size + operand.size).reshape(operand.shape)
             size += operand.size
         node = Node(audited.version, attributes, tuple(numbers), self._edition)
-        result = _defined(meaning_of(audited.computed_operator, node))[position]
+        result = _require_defined(meaning_of(audited.computed_operator, node))[position]
         if not result.is_single:
             raise ValueError(_ANY_OF_THEM)
         origins = result.nearest.ravel()[places]
@@ -306,7 +306,7 @@ class _Admitted:
         found: dict[int, Any] = {}
         node = producer.computed_operator, producer.applied, producer.results
         for excerpt in excerpts(*node, lambda *_: wanted):
-            result = _defined(self.meaning(producer, excerpt))[position]
+            result = _require_defined(self.meaning(producer, excerpt))[position]
             self._measured |= dict.fromkeys(measured_parts(result.bound))
             places = excerpt.places[position]
             if places is None or result.undefined.any():
@@ -316,7 +316,7 @@ class _Admitted:
         return _array([found[index] for index in indices.tolist()])
 
 
-def _defined(meaning: Meaning) -> Sequence[Result]:
+def _require_defined(meaning: Meaning) -> Sequence[Result]:
     if isinstance(meaning, Undefined):
         raise ValueError(meaning.reason)  # noqa: TRY004 - nothing is known
     return meaning

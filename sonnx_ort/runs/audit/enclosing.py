@@ -176,6 +176,7 @@ class Enclosing:
                 self._arrays.pop(name, None)
 
     def _keep(self, node: onnx.NodeProto, name: str, result: Array) -> None:
+        """Keep a result, and whether its integers are uncertain."""
         if not name:
             return
         self._arrays[name] = result
@@ -253,6 +254,7 @@ def _named(node: onnx.NodeProto) -> str:
 
 
 def _compared(name: str, enclosures: Array, found: Array) -> EnclosedOutput:
+    """How far the elements that are found are from their enclosures."""
     pairs = [ends(ball) if ball.is_finite() else None for ball in enclosures.ravel()]
     shown = found.astype(np.float64) if is_float(found) else found
     distances = [_distance(*pair) for pair in zip(pairs, shown.ravel().tolist(), strict=True)]

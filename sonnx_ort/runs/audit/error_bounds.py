@@ -212,7 +212,7 @@ class ErrorBounds:
             except ValueError as error:
                 self._bounds[name] = reason = str(error)
             if found is not None and _is_float(found):
-                self._add(audited, name, found, source, reason)
+                self._add_bound(audited, name, found, source, reason)
 
     def _bound(self, audited: Audited, position: int, found: Array) -> tuple[Doubles, str]:
         """The bounds of the elements of a result, and what document states them."""
@@ -239,7 +239,9 @@ class ErrorBounds:
             raise _NoBoundError(f"the run has no value '{name}'")
         return np.broadcast_to(bound, () if operand is None else operand.shape)
 
-    def _add(self, audited: Audited, name: str, found: Array, source: str, reason: str) -> None:
+    def _add_bound(
+        self, audited: Audited, name: str, found: Array, source: str, reason: str
+    ) -> None:
         elements = self._bounds[name]
         distances = self._enclosing.distances(name, found)
         bound, enclosed, exceeded = None, None, None

@@ -85,6 +85,7 @@ def _of_single_operands(audited: Audited, operator: str) -> Audited:
 
 
 def _chooser(audited: Audited, sampling: Sampling) -> Choose:
+    """Chooses the elements that are judged: all, or special ones and random others."""
     generator = np.random.default_rng([sampling.seed, crc32(audited.name.encode())])
 
     def choose(result: Array, reads: int) -> Indices:
@@ -152,6 +153,7 @@ class _Tally:
         return f"'{name}' is {found.dtype} {shapes[0]}, and should be {nearest.dtype} {shapes[1]}"
 
     def _compare(self, excerpt: Excerpt, position: int, found: Array, result: Result) -> None:
+        """Count the elements of a result, and keep the worst of those that are not exact."""
         undefined = result.undefined
         exact = result.exact(found)
         outside = result.outside(found)
@@ -188,6 +190,7 @@ class _Tally:
         units: int | None,
         admitted_units: int | None,
     ) -> Element:
+        """An element with its operands, as reports show it."""
         audited, found = self._audited, excerpt.found[position]
         places, whole = excerpt.places[position], audited.results[position]
         if found is None or places is None or whole is None:

@@ -164,6 +164,7 @@ def measure(  # noqa: PLR0913 - both models, and each thing that is said of thei
 
 
 def _unable(kind: str, failed: Failed) -> str:
+    """Why nothing is measured; with random inputs, also what to do."""
     said = Advice(f"the original model fails on {kind} inputs (", failed.reason, ")")
     if kind != "random":
         return said
@@ -195,6 +196,7 @@ class _Both:
 
 
 def _seeded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy of it whose random operators have seeds."""
     if not has_random_operators(model):
         return model
     copy = deepcopy(model)

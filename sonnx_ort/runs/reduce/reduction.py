@@ -347,6 +347,7 @@ def results_outside(model: bytes, feeds: Feeds, level: Level, choices: Mapping[s
 
 
 def _death(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
+    """How the process dies; nothing if it does not."""
     outcome = runs.run(trial.model, trial.runs[0], optimized)
     if not isinstance(outcome, Failed) or not outcome.died:
         return frozenset()
@@ -390,6 +391,7 @@ def _words(command: str) -> list[str]:
 
 
 def _passed(trial: Trial, command: str, seconds: float) -> Signs:
+    """A sign if the user's command ends with status 0 for the model."""
     with temporary_folder() as folder:
         path = folder / "model.onnx"
         path.write_bytes(require_serializable(trial.model))

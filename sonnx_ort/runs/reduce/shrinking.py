@@ -166,10 +166,10 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     called = {(node.domain, node.op_type) for node in all_nodes(model)}
     nodes, values, functions = (deepcopy(model) for _ in range(3))
     for each in _node_lists(nodes):
-        _keep(each, lambda node: not read.isdisjoint(node.output))
-    _keep(values.graph.initializer, lambda tensor: tensor.name in read)
-    _keep(values.graph.input, lambda declared: declared.name in read)
-    _keep(functions.functions, lambda function: (function.domain, function.name) in called)
+        _keep_wanted(each, lambda node: not read.isdisjoint(node.output))
+    _keep_wanted(values.graph.initializer, lambda tensor: tensor.name in read)
+    _keep_wanted(values.graph.input, lambda declared: declared.name in read)
+    _keep_wanted(functions.functions, lambda function: (function.domain, function.name) in called)
     yield from (made for made in (nodes, values, functions) if made != model)
 
 
@@ -190,7 +190,7 @@ def _without_node(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
                 made = deepcopy(model)
                 removed = _node_lists(made)[position].pop(index)
                 names = dict.fromkeys(filter(None, removed.output), instead)
-                _rename(all_nodes(made), names)
+                _rename_inputs(all_nodes(made), names)
                 for value in (v for graph in all_graphs(made) for v in graph.output):
                     value.name = names.get(value.name, value.name)
                 for function in made.functions:
@@ -229,7 +229,7 @@ def _replaced(
     # The first output of a Loop's subgraph is none of the node's: whether to go on.
     names |= dict(zip(outputs[-len(node.output) :], node.output, strict=False))
     names |= dict(zip(inputs, node.input, strict=False))
-    _rename(all_nodes(wrapped), names)
+    _rename_inputs(all_nodes(wrapped), names)
     for each in wrapped.graph.node:
         each.output[:] = [names.get(name, "") for name in each.output]
     del nodes[:]
@@ -319,12 +319,12 @@ def _node_lists(model: onnx.ModelProto) -> list[Any]:
     return [*(graph.node for graph in all_graphs(model)), *(f.node for f in model.functions)]
 
 
-def _rename(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> None:
+def _rename_inputs(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> None:
     for node in nodes:
         node.input[:] = [names.get(name, name) for name in node.input]
 
 
-def _keep(values: Any, wanted: Callable[[Any], bool]) -> None:
+def _keep_wanted(values: Any, wanted: Callable[[Any], bool]) -> None:
     kept = [value for value in values if wanted(value)]
     if len(kept) < len(values):
         del values[:]
