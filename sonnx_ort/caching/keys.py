@@ -55,7 +55,7 @@ def key_of(kind: str, model: ReadModel, choices: object, *further: object) -> st
         environment(),
         written((choices, *further)),
         model.sha256,
-        _digest(_content(model.proto)),
+        _digest(_serialized(model.proto)),
         json.dumps(_external_data(model)),
     ):
         # The length in front says where a part ends.
@@ -69,7 +69,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _content(proto: onnx.ModelProto) -> bytes:
+def _serialized(proto: onnx.ModelProto) -> bytes:
     try:
         content: bytes = proto.SerializeToString(deterministic=True)
     except Exception as error:

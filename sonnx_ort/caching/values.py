@@ -118,6 +118,7 @@ class _Writer:
         self.entries.append(("whole", self._part(value)))
 
     def _part(self, value: object) -> Part:
+        """A value that JSON has, or the number of the entry of another one."""
         if value is None or type(value) in {bool, int, str}:
             return value  # type: ignore[return-value]
         known = self._by_identity.get(id(value))
@@ -126,6 +127,7 @@ class _Writer:
         return known[1]
 
     def _add(self, entry: Sequence[Part]) -> tuple[int]:
+        """The number of an entry; equal ones are stored once."""
         # As text 1 differs from true.
         text = json.dumps(entry)
         if text not in self._by_text:
@@ -134,6 +136,7 @@ class _Writer:
         return self._by_text[text]
 
     def _entry(self, value: Any) -> Sequence[Part]:
+        """The kind of a value, and the parts of which it is made again."""
         kind = type(value)
         if kind in DATACLASSES:
             parts = (self._part(getattr(value, name)) for name in _FIELDS[kind])
@@ -228,6 +231,7 @@ _READS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def _make(kind: str, parts: Sequence[Any]) -> Any:
+    """The value of which an entry has the kind and the parts."""
     if kind in _READS:
         return _READS[kind](parts)
     made: Any = _MADE_OF.get(kind)

@@ -112,6 +112,7 @@ class _Commands(TyperGroup):
 
 
 def _end(reason: str) -> NoReturn:
+    """Say why on standard error, and exit with status 2."""
     with suppress(OSError):  # standard error may be closed as well
         typer.echo(f"sonnx-ort: {reason}", err=True)
     # Python would fail again when it flushes standard output at its end.

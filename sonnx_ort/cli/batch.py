@@ -96,6 +96,7 @@ def with_waivers(
 
 
 def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
+    """Check a model; what makes it unusable is kept in place of a report."""
     name, graph = wanted.name, None
     try:
         source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name

@@ -75,6 +75,7 @@ def _next_command(rejected: Report, model: Path, given: GivenOptions, *, conform
 
 
 def _leave(error: Exception, status: ExitStatus) -> NoReturn:
+    """Say an error, and exit with a status."""
     _say_error(error)
     raise typer.Exit(status) from None
 

@@ -409,6 +409,7 @@ def suite(
 
 
 def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> str:
+    """Write the cases, and tell how many they are and which are left out."""
     from sonnx_ort.vectors.cases import WITH_CASES, cases
     from sonnx_ort.vectors.suite import write
 

@@ -142,6 +142,7 @@ class Settings:
         return [each for each in (self.path, *named) if isinstance(each, Path)]
 
     def _relative(self, model: str) -> str:
+        """The path of a model from the folder of the settings, if it is inside."""
         path, folder = Path(model).resolve(), Path(self.path or "").parent.resolve()
         return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 

@@ -149,11 +149,12 @@ def _is_open(annotation: Any) -> bool:
 
 
 def _listed(members: Sequence[Any]) -> str:
-    *others, last = map(_shown, members)
+    *others, last = map(_name_of_type, members)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def _members(annotation: Any) -> Iterator[Any]:
+    """The types of a union, or the only one."""
     if get_origin(annotation) in {Union, UnionType}:
         for each in get_args(annotation):
             yield from _members(each)
@@ -174,7 +175,7 @@ def _types_of(annotation: Any) -> tuple[type, ...]:
     return (found, *_ALSO.get(found, ()))
 
 
-def _shown(annotation: Any) -> str:
+def _name_of_type(annotation: Any) -> str:
     found = get_origin(annotation) or annotation
     if found is NoneType:
         return "None"

@@ -101,6 +101,7 @@ class Remedy:
 
     @property
     def _text(self) -> str:
+        """The value as a command takes it; a placeholder if the user has to choose it."""
         match self.value:
             case bool():
                 return str(self.value).lower()

@@ -64,7 +64,7 @@ def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
     if report.left_out.rules:
         raise SonnxError("a record covers all rules; remove the options that select rules")
     original = Analysis(model_files(path, model), _document(report))
-    options = _demanded(report.demands) | {"backend": report.backend} | _measured(model)
+    options = _options_of_demands(report.demands) | {"backend": report.backend} | _measured(model)
     return Record(options, versions(), original)
 
 
@@ -101,7 +101,7 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
         made_of["waivers"] = waivers_to_json(choices.waivers)
     original = _analysis(source, model, report, choices.waivers)
     return Record(
-        _demanded(choices.demands) | made_of | _measured(model),
+        _options_of_demands(choices.demands) | made_of | _measured(model),
         versions(),
         original,
         analyse(target, made, choices, original.files.external),
@@ -174,7 +174,7 @@ def _measured(model: ReadModel) -> dict[str, str]:
     return {} if found is None else {MEASURED_DEVIATION.removeprefix("sonnx_ort."): found}
 
 
-def _demanded(demands: Demands) -> dict[str, str]:
+def _options_of_demands(demands: Demands) -> dict[str, str]:
     return {
         "edition": demands.edition.value,
         "broadcast": demands.broadcasting.value,

@@ -61,6 +61,7 @@ def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[Change, ..
 
 
 def _changes(before: onnx.GraphProto, after: onnx.GraphProto, path: NodePath) -> Iterator[Change]:
+    """The changed nodes with what replaces each, then what was added for none of them."""
     old, new = list(before.node), list(after.node)
     made_by = {name: index for index, node in enumerate(new) for name in node.output if name}
     known = {name for node in old for name in node.output}

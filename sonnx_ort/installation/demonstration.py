@@ -149,6 +149,7 @@ def agrees(expected: Expectation, observed: Observation) -> bool:
 
 
 def _run(example: Example, case: Case, backend: Backend) -> Observation:
+    """What a case gives, in the form in which its expectation is stated."""
     session = InferenceSession(
         models.path(example.name),
         _options(case),

@@ -113,20 +113,20 @@ def self_check() -> SelfCheck:
     """
     found = {package: versions.version_of(package) for package in PACKAGES}
     found["Python"] = platform.python_version()
-    checks = [_version(package, found[package]) for package in versions.TRIED]
+    checks = [_check_version(package, found[package]) for package in versions.TRIED]
     with IsolatedRuns(Limits(_SECONDS)) as runs:
         for backend in Backend:
             if (missing := _missing_kernels(backend)) is not None:
                 checks.append(missing)
                 continue
             checks.append(_optimizers(f"optimizers, {backend} backend", runs, backend))
-            checks.append(_cases(f"bundled models, {backend} backend", runs, backend))
+            checks.append(_check_cases(f"bundled models, {backend} backend", runs, backend))
         checks.append(_installed_files(runs))
     flags = tuple(_processor_flags())
     return SelfCheck(found, platform.platform(), platform.machine(), flags, tuple(checks))
 
 
-def _version(package: str, version: str) -> Check:
+def _check_version(package: str, version: str) -> Check:
     name = f"version of {package}"
     oldest, newest = versions.TRIED[package]
     numbers = release_numbers(version)
@@ -177,7 +177,7 @@ def prepare_session(backend: Backend) -> None:
     prepare(onnxruntime.SessionOptions(), backend, rests_on_numbers=True)
 
 
-def _cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
+def _check_cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
     number, short, faults = 0, 0, []
     try:
         examples = models.examples()
@@ -250,6 +250,7 @@ def _recorded(installed: Distribution) -> Iterator[tuple[Path, str]]:
 
 
 def _fault(file: Path, digest: str) -> str:
+    """What is wrong with an installed file; empty if nothing is."""
     algorithm, _, recorded = digest.partition("=")
     if not file.is_file():
         return f"'{file}' is missing"

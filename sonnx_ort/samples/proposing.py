@@ -334,6 +334,7 @@ def _may_be_checked(value: ir.Value, contract: Contract, seen: Seen) -> bool:
 def _extended(
     contract: Contract, value: ir.Value, kind: str | None, seen: Seen, margin: float
 ) -> Contract:
+    """The contract with one more range: what was seen of a value, with a margin."""
     name, element_type = str(value.name), ElementType.named(kind) or ElementType.DOUBLE
     checked = ValueContract(name, widened(seen[name], margin, element_type))
     return replace(contract, values=(*contract.values, checked))

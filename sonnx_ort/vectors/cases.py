@@ -463,6 +463,7 @@ class _Cases:
             yield Case(name, applied, Level.CONFORMANCE, of_class)
 
     def _types(self) -> Iterator[ElementType]:
+        """The types with valid cases; float and int32 come first, and again in their order."""
         families = self._operator.contracts[self._edition]
         for kind in (ElementType.FLOAT, ElementType.INT32, *ElementType):
             if kind.family in families:

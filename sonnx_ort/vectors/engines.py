@@ -65,6 +65,7 @@ def _outputs(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Array]
 
 
 def _started(start: Callable[..., onnxruntime.InferenceSession], model: bytes, **said: Any) -> Run:
+    """Start a session; gives what runs it on inputs."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
     return partial(_outputs, start(model, options, **said))

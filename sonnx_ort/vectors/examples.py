@@ -93,6 +93,7 @@ def parts(text: str) -> Iterator[str]:
 
 
 def _literal(text: str) -> Any:
+    """The value of a literal of Python, in which NaN and inf are numbers."""
     text = re.sub(r"(?<!\w)NaN(?!\w)", repr(_NAN), text)
     try:
         return _with_nan(ast.literal_eval(re.sub(r"(?<!\w)inf(?!\w)", "1e999", text)))
@@ -107,6 +108,7 @@ def _with_nan(value: Any) -> Any:
 
 
 def _operand(name: str, text: str) -> Operand:
+    """An operand by what a table states: a type, a shape, elements or bounds."""
     text, _, bounds = text.partition(" in ")
     text, _, repeated = text.partition(" of ")
     operand = Operand(name, name.lower(), "input", "float")
@@ -416,6 +418,7 @@ class _Draft:
                     self.operands[name] = each.shape
 
     def _store(self, how: str, name: str) -> None:
+        """Note that an operand is an initializer, an input or stored sparsely."""
         if not self.operands and "sparse" in how:
             self.attributes["sparse_value"] = self.attributes.pop("value")
             return
@@ -451,6 +454,7 @@ class _Draft:
         )
 
     def _elements(self, name: str, stated: Any, generator: np.random.Generator) -> Array | None:
+        """Elements that are stated, or random ones of a stated shape."""
         kind = self.types.get(name, self.kind)
         if name not in self.types and name in self.operator.operand_types:
             kind = ElementType(self.operator.operand_types[name])

@@ -499,6 +499,7 @@ def _special_values(kind: ElementType) -> Array:
 
 
 def _number(said: float | str | bool, kind: ElementType) -> Any:
+    """A number as it is stated, or by its name for a type."""
     integers = INTEGER_FORMATS.get(kind)
     match said:
         case "the least":

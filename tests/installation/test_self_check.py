@@ -41,7 +41,7 @@ def with_examples(monkeypatch: pytest.MonkeyPatch, *examples: Example) -> None:
 
 def cases() -> Check:
     with IsolatedRuns() as runs:
-        return self_checking._cases("cases", runs, Backend.PYTHON)
+        return self_checking._check_cases("cases", runs, Backend.PYTHON)
 
 
 def failed(result: SelfCheck) -> list[Check]:
@@ -117,7 +117,7 @@ def test_versions_tried_are_those_of_the_lock_files(place: int) -> None:
      "onnxruntime-extensions is not installed, and not needed"),
 ])  # fmt: skip
 def test_version(package: str, version: str, outcome: Outcome, detail: str) -> None:
-    assert self_checking._version(package, version) == Check(
+    assert self_checking._check_version(package, version) == Check(
         f"version of {package}", outcome, detail
     )
 
@@ -149,7 +149,7 @@ def test_each_backend_is_checked_or_named_as_missing(monkeypatch: pytest.MonkeyP
         return Check("it", NOT_CHECKED, "") if backend is Backend.NATIVE else None
 
     monkeypatch.setattr(self_checking, "_optimizers", check)
-    monkeypatch.setattr(self_checking, "_cases", check)
+    monkeypatch.setattr(self_checking, "_check_cases", check)
     monkeypatch.setattr(self_checking, "_missing_kernels", missing)
     monkeypatch.setattr(self_checking, "_installed_files", lambda _: check("files", ""))
     found = sonnx_ort.self_check().checks[len(versions.TRIED) :]
@@ -189,7 +189,7 @@ def test_cases_run_on_the_chosen_backend(monkeypatch: pytest.MonkeyPatch, backen
     with_examples(monkeypatch, three)
     monkeypatch.setattr(IsolatedRuns, "call", call)
     with IsolatedRuns() as runs:
-        found = self_checking._cases("cases", runs, backend)
+        found = self_checking._check_cases("cases", runs, backend)
     assert chosen == [(run_case, backend)] * 3
     assert found == Check(
         "cases",
