@@ -83,7 +83,7 @@ def _worst(nodes: tuple[NodeAudit, ...]) -> Worst | None:
     """The node with the largest error; None if all are exact or not known."""
     for node in nodes:
         if node.worst is not None or node.verdict is Verdict.OUTSIDE:
-            return Worst(node.label, (node.node, node.path), "; ".join(islice(_lines(node), 2)))
+            return Worst(node.label, (node.node, node.path), "; ".join(islice(_details(node), 2)))
     return None
 
 
@@ -92,14 +92,14 @@ def _row(node: NodeAudit) -> str:
     cells = (
         f'<span class="status {state}">{sign(state)} {node.verdict}</span>',
         node_button(node.label, (node.node, node.path)),
-        "<br>".join(f"<bdi>{to_html(line)}</bdi>" for line in _lines(node)),
+        "<br>".join(f"<bdi>{to_html(line)}</bdi>" for line in _details(node)),
     )
     marks = f'data-key="{to_html(node_key(node.node, node.path))}" data-status="{state}"'
     operator = f'data-operator="{to_html(node.operator)}"'
     return f"<tr {marks} {operator}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _lines(node: NodeAudit) -> Iterator[str]:
+def _details(node: NodeAudit) -> Iterator[str]:
     yield from details_of(node)
     for broken in node.broken:
         yield f"breaks {broken.rule.id}: {broken.reason}"

@@ -76,7 +76,7 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
     lines = [paint(line, _COLOURS[verdict]) for line in wrapped(sentence, "")]
     shown = audit.nodes if every else worst_first(audit.outside)
     for node in shown if every else shown[:_SHOWN]:
-        lines += ["", *_node(node, paint)]
+        lines += ["", *_node_lines(node, paint)]
     if not every and len(shown) > _SHOWN:
         lines += ["", f"and {len(shown) - _SHOWN:,} more; -v shows all"]
     parts = (_table(audit), _not_known(audit), _rules(audit), _outputs(audit), _errors(audit))
@@ -88,7 +88,7 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
     return "\n".join([*lines, "", *(line for fact in facts for line in fact)])
 
 
-def _node(node: NodeAudit, paint: Paint) -> Iterator[str]:
+def _node_lines(node: NodeAudit, paint: Paint) -> Iterator[str]:
     yield paint(f"{node.label}: {node.verdict}", _COLOURS[node.verdict])
     for line in details_of(node):
         yield from wrapped(line, "  ")
@@ -99,7 +99,7 @@ def details_of(node: NodeAudit) -> Iterator[str]:
     if node.reason:
         yield node.reason
     if node.worst is not None:
-        yield from _element(node.worst)
+        yield from _element_lines(node.worst)
     if node.bound and node.verdict is not Verdict.EXACT:
         yield f"admitted error: {node.bound}"
     if node.recomputed:
@@ -110,7 +110,7 @@ def details_of(node: NodeAudit) -> Iterator[str]:
         )
 
 
-def _element(element: Element) -> Iterator[str]:
+def _element_lines(element: Element) -> Iterator[str]:
     place = f"{element.result}{list(element.index)}" if element.index else element.result
     yield f"{place} = {element.found}; exact {element.exact}"
     if element.units is not None:
@@ -324,7 +324,7 @@ def audit_junit(audit: Audit) -> str:
     for node in audit.nodes:
         names = {"classname": printable_lines(" / ".join((*node.path, node.operator)))}
         case = ET.SubElement(suite, "testcase", names | {"name": printable_lines(node.node)})
-        text = "\n".join(_node(node, paint_of(coloured=False)))
+        text = "\n".join(_node_lines(node, paint_of(coloured=False)))
         if node.verdict is Verdict.OUTSIDE:
             failure = ET.SubElement(case, "failure", {"type": "outside", "message": "outside"})
             failure.text = printable_lines(text)

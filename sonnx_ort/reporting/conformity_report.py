@@ -49,7 +49,7 @@ def _fixed(changes: tuple[Made, ...]) -> Iterator[str]:
     )
     if counts:
         yield "fixed"
-        yield from _table(counts)
+        yield from _table_of_counts(counts)
 
 
 def _bounds(changes: tuple[Made, ...]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _measured(conformed: Conformed[Any]) -> Iterator[str]:
         )
 
 
-def _table(counts: Counter[tuple[str, str]]) -> list[str]:
+def _table_of_counts(counts: Counter[tuple[str, str]]) -> list[str]:
     rows = [(rule, f"{count:,}", text) for (rule, text), count in counts.most_common()]
     return in_columns(rows, "  ")
 
@@ -85,7 +85,7 @@ def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
         return
     yield from ("", "still violated")
     counts = Counter({key: len(found) for key, found in places.items()})
-    for line, (key, _) in zip(_table(counts), counts.most_common(), strict=True):
+    for line, (key, _) in zip(_table_of_counts(counts), counts.most_common(), strict=True):
         yield line
         found = places[key]
         if every:
@@ -96,6 +96,7 @@ def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
 
 
 def _summary(conformed: Conformed[Any]) -> str:
+    """One sentence: the violations before and after, and how many changes led there."""
     before, after = len(conformed.before.violations), len(conformed.remaining)
     if not conformed.changes:
         return f"nothing to change; {_violations(after)}"
@@ -103,11 +104,11 @@ def _summary(conformed: Conformed[Any]) -> str:
     new = f", {len(conformed.new):,} of them new" if conformed.new else ""
     return (
         f"{_violations(before)} before, {after:,} now{new}; "
-        f"{_changes(conformed.changes)}, with {added}"
+        f"{_count_of_changes(conformed.changes)}, with {added}"
     )
 
 
-def _changes(changes: tuple[Made, ...]) -> str:
+def _count_of_changes(changes: tuple[Made, ...]) -> str:
     counts = Counter(change.safety for change in changes)
     others = [(counts[each], kind) for each, kind in _KINDS.items() if counts[each]]
     if len(changes) == 1:

@@ -100,7 +100,7 @@ def cause_report(cause: Cause, runs: AgainstPlain, model: str, *, every: bool = 
 def repeat_report(found: Sequence[Repeated], runs: AgainstPlain, model: str) -> str:
     """The text of runs in several ways: how many differ from a plain one, and in which values."""
     lines = [f"model: {model}", *described_inputs(runs.inputs)]
-    lines += [f"plain run: {_run(runs.plain)}", "", *in_columns([*_ways(found)])]
+    lines += [f"plain run: {_run(runs.plain)}", "", *in_columns([*_way_rows(found)])]
     places = dict.fromkeys(start for each in found for start in each.starts)
     if places:
         rows = [(p, ", ".join(each.way for each in found if p in each.starts)) for p in places]
@@ -114,7 +114,7 @@ def _seeded(operators: Sequence[str]) -> Iterator[str]:
         yield f"random operators without a seed drew as with one: {', '.join(operators)}"
 
 
-def _ways(found: Sequence[Repeated]) -> Iterator[tuple[str, ...]]:
+def _way_rows(found: Sequence[Repeated]) -> Iterator[tuple[str, ...]]:
     yield f"{'runs':>6}", "differ", "setting"
     for each in found:
         by = f" by {', '.join(each.optimizers)}" if each.optimizers else ""

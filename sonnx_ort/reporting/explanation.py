@@ -273,7 +273,7 @@ def list_operators() -> str:
     """List all operators of ONNX by what SONNX has for them."""
     by_standing: dict[OperatorStanding, list[str]] = {standing: [] for standing in OperatorStanding}
     for domain, name in _schemas():
-        by_standing[standing_of(domain, name)].append(_full(domain, name))
+        by_standing[standing_of(domain, name)].append(_full_name(domain, name))
     by_standing[OperatorStanding.DRAFT] += sorted(set(OPERATORS) - {n for _, n in _schemas()})
     parts = [
         "\n".join([f"{_HEADS[standing]} ({len(names)}):", *wrapped(", ".join(names), "  ")])
@@ -301,7 +301,7 @@ def explain_any(name: str) -> str:
         )
     domain, operator = found
     standing = standing_of(domain, operator)
-    facts = [f"{_full(domain, operator)} {_SAID[standing]}"]
+    facts = [f"{_full_name(domain, operator)} {_SAID[standing]}"]
     if _schemas()[found].deprecated:
         since = f"version {_schemas()[found].since_version} of {domain or 'the standard operators'}"
         facts.append(f"ONNX has deprecated it since {since}.")
@@ -319,7 +319,7 @@ def explain_any(name: str) -> str:
 def _found(name: str) -> tuple[str, str] | None:
     """The domain and the name of an operator of ONNX; None if there is none."""
     given = name.lower().removeprefix("ai.onnx::")
-    return next((key for key in _schemas() if _full(*key).lower() == given), None) or next(
+    return next((key for key in _schemas() if _full_name(*key).lower() == given), None) or next(
         (key for key in _schemas() if key[1].lower() == given), None
     )
 
@@ -330,7 +330,7 @@ def _schemas() -> dict[tuple[str, str], onnx.defs.OpSchema]:
     return dict(sorted(((s.domain, s.name), s) for s in onnx.defs.get_all_schemas()))
 
 
-def _full(domain: str, name: str) -> str:
+def _full_name(domain: str, name: str) -> str:
     return f"{domain}::{name}" if domain else name
 
 

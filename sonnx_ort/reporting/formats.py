@@ -36,13 +36,13 @@ def github_report(check: Check) -> str:
     An error is what fails the check, a warning what is waived. A notice is what each run checks,
     and the file of the settings.
     """
-    lines = [line for model in check.models for line in _lines(check, model)]
+    lines = [line for model in check.models for line in _annotations(check, model)]
     reports = (model.report for model in check.models)
     files = dict.fromkeys(each.settings for each in reports if each and each.settings)
     return "\n".join([*lines, *(_command("notice", file, "settings", _READ) for file in files)])
 
 
-def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
+def _annotations(check: Check, model: CheckedModel) -> Iterator[str]:
     if model.report is None:
         yield _command("error", model.name, "unusable", model.error)
         return
@@ -64,6 +64,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
 
 
 def _command(level: str, file: str, title: str, message: str) -> str:
+    """A workflow command of GitHub, which annotates a file with a message."""
     return (
         f"::{level} file={_escaped(file, _IN_PROPERTIES)},title={_escaped(title, _IN_PROPERTIES)}"
         f"::{_escaped(message, _IN_MESSAGES)}"
@@ -303,7 +304,7 @@ def _suite(check: Check, model: CheckedModel) -> ET.Element:
     suite = ET.Element("testsuite", {"name": printable_lines(model.name)})
     if model.report is None:
         case = ET.SubElement(suite, "testcase", {"classname": "model", "name": "is usable"})
-        _outcome(case, "error", "InvalidModel", model.error)
+        _add_outcome(case, "error", "InvalidModel", model.error)
     else:
         suite.append(_properties(model.report))
         suite.extend(_case(check, obligation) for obligation in model.report.enforced)
@@ -343,13 +344,13 @@ def _case(check: Check, obligation: Obligation) -> ET.Element:
         "testcase", {"classname": printable_lines(obligation.place), "name": obligation.rule.id}
     )
     if check.fails(obligation):
-        _outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
+        _add_outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
     elif obligation.waived:
-        _outcome(case, "skipped", "waived", f"waived {obligation.waiver}")
+        _add_outcome(case, "skipped", "waived", f"waived {obligation.waiver}")
     return case
 
 
-def _outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str = "") -> None:
+def _add_outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str = "") -> None:
     element = ET.SubElement(case, outcome, {"type": kind, "message": printable_lines(message)})
     element.text = printable_lines(text) or None
 

@@ -240,6 +240,7 @@ class _Sheet:
 
 
 def _size(vertex: Vertex, bodies: Sequence[_Sheet]) -> Size:
+    """The width and the height of a node's box, which holds the drawings of its bodies."""
     operator = text_width(shortened(vertex.operator)) * _BOLD + 2 * _SIGN
     width = max(text_width(shortened(vertex.label)), operator, 40.0) + 2 * _PADDING
     if not bodies:

@@ -260,7 +260,7 @@ def _coverage(report: Report) -> str:
     return table(("Operator", "Nodes", "Profile", "If enforced"), rows, numbers={1})
 
 
-def _where(finding: Finding) -> str:
+def _written_at(finding: Finding) -> str:
     return f", <bdi>{to_html(str(finding.written))}</bdi>" if finding.written else ""
 
 
@@ -271,7 +271,7 @@ def _findings(findings: Iterable[Finding]) -> str:
     groups = []
     for identifier, found in by_rule.items():
         rows = "".join(
-            f"<li><bdi>{to_html(finding.place)}</bdi>{_where(finding)}: "
+            f"<li><bdi>{to_html(finding.place)}</bdi>{_written_at(finding)}: "
             f"<bdi>{to_html(finding.detail)}</bdi></li>"
             for finding in found
         )

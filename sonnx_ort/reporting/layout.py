@@ -275,6 +275,7 @@ def _line(
     real: int,
     places: tuple[Sequence[float], Sequence[float], Sequence[float]],
 ) -> Line:
+    """Pieces between layers, straight passages through them, and the ends at the readers."""
     centres, tops, bottoms = places
     lowers = [lower for _, lower in route]
     passed = [lower for lower in lowers if lower >= real]

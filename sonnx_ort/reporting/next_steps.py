@@ -263,7 +263,7 @@ def after_audit(model: Path, given: GivenOptions, level: str, nodes: int) -> str
     """
     if nodes <= _FEW or "values" in given or "providers" in given:
         return ""
-    return _reducing(model, "--outside", {**given, "level": ("--level", level)})
+    return _reduce_command(model, "--outside", {**given, "level": ("--level", level)})
 
 
 def after_difference(first: Path, second: Path, given: GivenOptions, ended: Sequence[bool]) -> str:
@@ -290,7 +290,7 @@ def after_cause(model: Path, given: GivenOptions, nodes: int) -> str:
     """The command that takes a user on from a model whose outputs optimizers change."""
     if nodes <= _FEW or "threads" in given or "providers" in given:
         return ""
-    return _reducing(model, "--differs", given)
+    return _reduce_command(model, "--differs", given)
 
 
 def after_repeat(model: Path, given: GivenOptions) -> str:
@@ -300,7 +300,7 @@ def after_repeat(model: Path, given: GivenOptions) -> str:
     return command_line("diff", file_word(model), "--why", given=kept)
 
 
-def _reducing(model: Path, question: str, given: GivenOptions) -> str:
+def _reduce_command(model: Path, question: str, given: GivenOptions) -> str:
     words = [file_word(model), "-o", beside(str(model), "reduced.onnx"), question]
     return command_line("reduce", *words, given=given)
 
@@ -358,6 +358,7 @@ def _call(
     default: frozenset[str],
     further: Iterable[str],
 ) -> str:
+    """A call in Python with what the report has other than its defaults."""
     options = ["model"]
     if report.edition is not Edition.TYPED:
         options.append(f'edition="{report.edition}"')

@@ -89,7 +89,7 @@ class Document:
             verdict=_lines_of(self.verdict),
             verdict_state=self.state,
             verdict_sign=sign(self.state),
-            counts="".join(_signed(state, text) for state, text in self.counts),
+            counts="".join(_signed_item(state, text) for state, text in self.counts),
             facts=_facts(self.facts),
             sections=_sections(self.sections),
         )
@@ -176,11 +176,11 @@ class Page:
             verdict=self._verdict(),
             verdict_state=self.state,
             verdict_sign=sign(self.state),
-            counts="".join(_signed(state, text) for state, text in self.counts),
+            counts="".join(_signed_item(state, text) for state, text in self.counts),
             notices="".join(f'<p class="notice">{prose(text)}</p>' for text in self.notices),
             facts=_facts(self.facts),
             legend="".join(
-                _signed(state, words if state else f"without a sign: {words}")
+                _signed_item(state, words if state else f"without a sign: {words}")
                 for state, words in self.words.items()
             ),
             drawing=drawing.svg,
@@ -256,7 +256,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], numbers: Container
     )
 
 
-def _signed(state: NodeState | None, text: str) -> str:
+def _signed_item(state: NodeState | None, text: str) -> str:
     if state is None:
         return f"<li>{to_html(text)}</li>"
     return f'<li class="{state}">{sign(state)} {to_html(text)}</li>'

@@ -44,6 +44,7 @@ def proposed_or_chosen(conformed: Conformed[Any], *, tried: bool) -> str:
 
 
 def _choices(left: Remaining, *, tried: bool) -> Iterator[str]:
+    """Sentences on the options whose values only the user can choose."""
     if options := to_choose(left):
         count = sum(bool(to_choose((each,))) for each in left)
         all_left = count == len(left)

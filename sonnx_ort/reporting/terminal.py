@@ -107,6 +107,7 @@ _LAST_COLUMN = re.compile(r" *(?:\S+(?: \S+)* {2,})*")
 
 
 def _fitted(line: str) -> list[str]:
+    """A line, wrapped if it is too long; a table goes on below its last column."""
     if len(line) <= width():
         return [line]
     start = line[: len(line) - len(line.lstrip())]

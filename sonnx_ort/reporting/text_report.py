@@ -512,6 +512,7 @@ def _coverage(report: Report) -> list[str]:
 
 
 def _mendable(report: Report) -> list[str]:
+    """What `conform` fixes, by its options, and what its model would violate anew."""
     total = f" of {counted(len(report.violations), 'violation')}"
     fixed = [
         f"{mark} `sonnx-ort conform{option}` fixes {share}"

@@ -196,6 +196,7 @@ def bound(report: Report) -> str:
 
 
 def _bound(standing: OperatorStanding, coverage: Sequence[Coverage]) -> str:
+    """How many nodes have a standing, and of which operators they are."""
     nodes = sum(each.nodes for each in coverage)
     words = f"{nodes:,} {'is' if nodes == 1 else 'are'} {BOUND[standing]}"
     if standing is OperatorStanding.DRAFT:
@@ -235,6 +236,7 @@ def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
 
 
 def _order(cause: Sequence[Obligation]) -> tuple[bool, bool, int]:
+    """Rules of the graph and our own come last, and the most frequent causes first."""
     rule = cause[0].rule
     return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(cause)
 

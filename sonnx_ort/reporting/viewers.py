@@ -149,7 +149,7 @@ def overlay(check: Check) -> str:
             "--format overlay is for one model, given as a file; write an overlay for each, or "
             "choose another format"
         )
-    states, violated = node_states(model.report), _violated(model.report)
+    states, violated = node_states(model.report), _violated_rules(model.report)
     proto = read(Path(model.name)).proto
     file = deserialize(proto)
     places = list(_places(file.graph, proto.graph))
@@ -169,7 +169,7 @@ def overlay(check: Check) -> str:
     return to_json(document, indent=2)
 
 
-def _violated(report: Report) -> Mapping[NodeKey, list[str]]:
+def _violated_rules(report: Report) -> Mapping[NodeKey, list[str]]:
     rules: dict[NodeKey, list[str]] = {}
     for obligation in report.enforced:
         if obligation.status is Status.VIOLATED:
