@@ -25,6 +25,7 @@ class _StandIn(ModuleType):
 
 
 def _remove(module: ModuleType) -> None:
+    """Forget a module, unless another one has taken its name."""
     if sys.modules.get(module.__name__) is module:
         del sys.modules[module.__name__]
 

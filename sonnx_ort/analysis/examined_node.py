@@ -192,6 +192,7 @@ def operands_fit(obligations: Iterable[Obligation]) -> bool:
 def _examine(
     ruled: RuledNode, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
+    """A node with its obligations, and with how its operands are broadcast."""
     rules = ruled.operator.rules_of_node(edition, operands, ruled.attributes, ruled.version)
     if ruled.operator is BROADCAST:
         obligations = tuple(_evaluate(rule, ruled, operands) for rule in rules)

@@ -67,6 +67,7 @@ def show(
 
 
 def _page(file: Path, run: dict[str, str]) -> str:
+    """The page of a record or of a certificate, by what the file has."""
     from sonnx_ort.checker import Malformed, read_certificate
     from sonnx_ort.evidence.verification import record_in
     from sonnx_ort.loading.text_files import content_of, json_in

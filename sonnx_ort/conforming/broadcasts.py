@@ -232,6 +232,7 @@ def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
             continue
         if isinstance(size, int):
             return _Part(size)
+        # A size that is certain need not be read of a second operand.
         if not (operand.certain(size) and size in sizes):
             axes.append((index, len(shape) + from_the_end))
             sizes.append(size)

@@ -224,6 +224,7 @@ def _unroll_loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
     stacked: list[list[ir.Value]] = []
     op = Operators(edit)
     for step in range(count):
+        # A body may declare the counter as a vector of one element.
         counter = np.full([1] * len(number.shape or ()), step, np.int64)
         given = {number: edit.constant(counter, "step")}
         if condition.uses():

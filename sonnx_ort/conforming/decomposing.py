@@ -317,6 +317,7 @@ def _change(
 
 
 def _bound(template: Template, edit: NodeEdit) -> Bound | None:
+    """The bound of a template; None for types in which it is exact."""
     first = edit.input(0)
     dtype = None if first is None else edit.facts.element_type(first)
     return None if dtype in template.exact else template.bound

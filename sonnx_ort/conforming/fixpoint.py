@@ -127,6 +127,7 @@ class ConformedGraph:
         return tuple((o, self._reason(o)) for o in self.examination.report.violations)
 
     def _reason(self, obligation: Obligation) -> Advice:
+        """Why an obligation is left, or what would fix it."""
         if obligation.rule.id not in self.selection.rules:
             return Advice("its rule is not selected")
         known = self.reasons.get(place_of(obligation)) or self._reason_of_the_operator(obligation)
@@ -399,6 +400,7 @@ class _Content:
 
 
 def _content(model: ir.Model) -> _Content:
+    """What an edit can change, to compare it before and after."""
     values = defined_values(model.graph)
     return _Content(
         {node: (len(node.attributes), tuple(node.inputs)) for node in every_node(model.graph)},

@@ -293,6 +293,7 @@ class Round:
         operands: tuple[Operand, ...] = (),
         declared_results: tuple[Operand, ...] = (),
     ) -> NodeEdit:
+        """An edit of a node, with what is known of its values and what the user chose."""
         opset = self.model.opset_imports[STANDARD_DOMAIN]
         imports = self.model.opset_imports
         known = self.examination.facts, names, self.model.ir_version, imports

@@ -103,6 +103,7 @@ def _levels(roots: Integers, one: Integers, other: Integers) -> int:
     reached, levels = np.unique(roots), 0
     while True:
         found = np.unique([one[reached], other[reached]])
+        # A leaf leads to itself.
         if np.isin(found, reached).all() and (one[found] == found).all():
             return levels + (not np.array_equal(found, reached))
         reached, levels = found, levels + 1

@@ -55,7 +55,7 @@ def conform_without_worsening(starts: Iterator[Start], selection: Selection) -> 
     interface, before, refused = interface_of(start.model), start.examination, dict[Key, str]()
     held_back: set[Key] = set()
     while True:
-        graph = conform_graph(*_parts(start), replace(selection, worsening=refused))
+        graph = conform_graph(*_as_arguments(start), replace(selection, worsening=refused))
         graph.held_back |= held_back
         held_back = graph.held_back
         keeps = interface_of(graph.model)[0] == interface[0] and (
@@ -82,7 +82,7 @@ def conform_without_worsening(starts: Iterator[Start], selection: Selection) -> 
         refused |= found
 
 
-def _parts(start: Start) -> tuple[ir.Model, Examination, Examine]:
+def _as_arguments(start: Start) -> tuple[ir.Model, Examination, Examine]:
     return start.model, start.examination, start.examine
 
 

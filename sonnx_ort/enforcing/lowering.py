@@ -173,6 +173,7 @@ def _check_input(
 
 def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:
     """Put a check behind a value; it takes over its name, its readers and its annotations."""
+    # Those of before: the check itself reads the value, too.
     name, uses = str(value.name), tuple(value.uses())
     nodes = backend.groups.nodes(name)
     graph, declared = value.graph, value.type

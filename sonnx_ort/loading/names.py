@@ -32,6 +32,7 @@ def require_readable_names(proto: onnx.ModelProto) -> None:
 
 
 def _names(proto: onnx.ModelProto) -> Iterator[str | bytes]:
+    """What has a name in a file: graphs, values, sizes, nodes, attributes and functions."""
     graphs, nodes = graphs_and_nodes(proto)
     for graph in graphs:
         yield graph.name

@@ -210,6 +210,7 @@ def _file(path: Path) -> bytes:
 
 
 def _parsed(content: bytes, subject: str, form: str | None = None) -> onnx.ModelProto:
+    """The model in some bytes; raises with what they are if they have none."""
     try:
         if form == "onnxtxt":
             # The serializer of onnx warns that the format is experimental, and does the same.

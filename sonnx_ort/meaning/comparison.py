@@ -60,6 +60,7 @@ def smallest(*data: Any) -> Any:
 def _extreme(
     data: Sequence[Any], of_numbers: Callable[..., Any], of_balls: Callable[[Any, Any], Any]
 ) -> Any:
+    """The largest or the least element; NaN if one of the numbers is NaN."""
     if not isinstance(data[0], Number):
         return reduce(of_balls, data)
     if any(each.kind is Kind.NAN for each in data):

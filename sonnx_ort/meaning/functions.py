@@ -325,7 +325,7 @@ def _monotone(function: "Callable[[arb], arb]", x: "arb") -> "arb":
     return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))
 
 
-def _softened(x: "arb") -> "arb":
+def _softplus(x: "arb") -> "arb":
     power = (-abs(x)).exp()
     return x.max(0) + power.log1p()
 
@@ -334,7 +334,7 @@ def soft_plus(x: Any) -> Any:
     """The logarithm of 1 + e^x."""
     if not isinstance(x, Number):
         low, high = (
-            _softened(end.max(-FAR).min(FAR)) + (end - FAR).max(0) for end in (x.lower(), x.upper())
+            _softplus(end.max(-FAR).min(FAR)) + (end - FAR).max(0) for end in (x.lower(), x.upper())
         )
         made = low.union(high)
         return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))
@@ -344,7 +344,7 @@ def soft_plus(x: Any) -> Any:
         case Kind.INFINITE:
             return ZERO if x.negative else x
     if x.magnitude <= FAR:
-        return closely(_softened, x.value)
+        return closely(_softplus, x.value)
     if x.negative:
         return Interval.between(Fraction(0), _TINY)
     return Interval.between(x.value, x.value + _TINY)

@@ -381,6 +381,7 @@ _OF_WEIGHTS: Mapping[str, int] = {"linear": 2, "cubic": 128}
 
 
 def _place(node: Node, axis: _Axis, mode: str, place: int) -> _Place:
+    """What a place of the result may be made of, on one axis."""
     if _is_kept(node, axis):
         return _Place((((place, Interval(1)),),))
     cropped = _coordinate_mode(node.attributes) == _CROP

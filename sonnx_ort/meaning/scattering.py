@@ -81,6 +81,7 @@ def _further(places: Indices, updates: Array) -> dict[int, Array]:
 
 
 def _reduced(node: Node, data: Array, places: Indices, updates: Array) -> Array | Result:
+    """The elements, reduced with the updates at their places."""
     reduce = _REDUCTIONS.get(str(node.attributes["reduction"]))
     if reduce is None or data.dtype.kind not in "Oiu":
         raise NotFollowedError("no document says what the reduction makes of these elements")

@@ -153,6 +153,7 @@ def _table(found: Survey, comparison: Comparison, *, every: bool) -> Iterator[st
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
+    """The first difference, and why a run stops if it does."""
     if comparison.equal:
         yield "no difference"
         return
@@ -218,6 +219,7 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:
+    """How many values are compared, and which are not."""
     differing = len(comparison.mismatches)
     yield (
         f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "

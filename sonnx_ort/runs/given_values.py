@@ -88,6 +88,7 @@ class GivenValues(Observation):
         return self._computed.get(name)
 
     def _load(self, name: str) -> Array:
+        """The tensor in the file of a value; numpy writes bfloat16 without its type."""
         path = self._files[name]
         array = read_value(path, mapped=True)
         if not isinstance(array, np.ndarray):

@@ -126,6 +126,7 @@ class WholeGraph:
         return as_installed(self._meaning)
 
     def _meaning(self) -> tuple[Result, ...] | Undefined:
+        """The results of the graph, node by node."""
         known: dict[str, Any] = dict(self.feeds)
         results: dict[str, Result] = {}
         for node in self.graph.graph.node:

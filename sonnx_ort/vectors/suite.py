@@ -449,6 +449,7 @@ def run(
 def _outcome(
     runs: IsolatedRuns, engine: str, edition: Edition, operators: str, vector: Vector
 ) -> list[Array] | str | Failed:
+    """What an engine gives of a case, or why it gives nothing."""
     held = engine, edition, operators
     try:
         return runs.call(engines.outcome, *held, vector.model, vector.feeds)

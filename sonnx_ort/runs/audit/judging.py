@@ -164,6 +164,7 @@ class _Tally:
             self._bounds.setdefault(f"signs of zeros are {result.zeros}")
         self._reason = self._reason or result.reason
         wrong = outside if outside.any() else ~(exact | undefined)
+        # What is outside is worse than anything that is only inexact.
         if not wrong.any() or (self._outside and not outside.any()):
             return
         candidates = np.flatnonzero(wrong)

@@ -394,6 +394,7 @@ def _compared(model: AgainstPlain, values: Trace, way: Way) -> tuple[Comparison,
 
 
 def _repeated(model: AgainstPlain, way: Way, runs: Sequence[tuple[Comparison, ...]]) -> Repeated:
+    """Where the runs of a setting differ, what of it only follows, and by which optimizers."""
     nodes = model.model.proto.graph.node
     read = {name: set(names_needed(node)) for node in nodes for name in node.output}
     starts, following, stops = set[str](), set[str](), set[str]()

@@ -238,6 +238,7 @@ class _Wishes:
 def _reduced(
     trial: Trial, question: Question, runs: IsolatedRuns, tries: int, *, anonymous: bool
 ) -> Reduced:
+    """Shrink a trial as long as it shows a sign; then take its names away, if asked to."""
     wanted, form = question(trial), _form(trial, runs)
     if not wanted:
         raise SonnxError("the model does not show this; there is nothing to reduce")
