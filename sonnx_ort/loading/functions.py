@@ -174,6 +174,7 @@ def _calls(model: ir.Model) -> Calls:
     ordered: dict[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]] = {}
     begun: set[ir.OperatorIdentifier] = set()
     for first, operators in nodes.items():
+        # Calls may be nested deeper than Python's recursion goes.
         stack = [] if first in begun else [(first, iter(operators))]
         begun.add(first)
         while stack:

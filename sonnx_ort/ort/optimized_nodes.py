@@ -59,6 +59,7 @@ class Dependencies:
                 self._walk(body)
                 read |= reduce(or_, (self[value] for value in body.outputs), 0)
             if node in self._bits:
+                # What an enforced node reads counts for itself; those after it depend on it alone.
                 read = self._bits[node] | (read & VARYING)
             elif node.op_type in _OF_SHAPES:
                 read &= VARYING

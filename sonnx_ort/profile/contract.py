@@ -364,11 +364,11 @@ class Contract:
         """
         own = next((entry.axes for entry in self.shapes if entry.input == value), None)
         stated = declared if own is None else _with_declared_sizes(own, declared)
-        axes = tuple(self._axis(each) for each in stated or ())
+        axes = tuple(self._with_contract(each) for each in stated or ())
         demands = any(isinstance(axis, SizeContract) for axis in axes)
         return axes if own is not None or demands else None
 
-    def _axis(self, stated: int | str | None) -> Axis:
+    def _with_contract(self, stated: int | str | None) -> Axis:
         if not isinstance(stated, str):
             return stated
         return self._by_size.get(stated, stated)

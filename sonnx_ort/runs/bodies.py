@@ -128,6 +128,7 @@ def _runs_of_loop(step: Step, outer: Observation) -> list[Body]:
     steps = _Steps(step, outer, [each for each in state if each is not None])
     most = None if limit is None else int(limit.ravel()[0])
     goes_on = True if condition is None else bool(condition.ravel()[0])
+    # Where the results tell how many steps there are, too many are refused before the first.
     for stacked in step.audited.results[len(steps.states) :]:
         if stacked is not None:
             _require_few(len(stacked))

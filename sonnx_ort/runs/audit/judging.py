@@ -95,6 +95,7 @@ def _chooser(audited: Audited, sampling: Sampling) -> Choose:
         count = max(1, min(sampling.samples, _WORK // max(reads, 1)))
         if size <= count:
             return np.arange(size)
+        # Special elements come first, so that random ones are cut off.
         chosen = [*_special(result), *generator.integers(0, size, count).tolist()]
         return np.array(list(dict.fromkeys(chosen))[:count], np.int64)
 
