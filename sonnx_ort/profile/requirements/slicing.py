@@ -7,10 +7,9 @@ of the ends.
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.facts.bounds import LIMITS
 from sonnx_ort.facts.sizes import Bounds, Size, Symbolic, bounds_of_size
@@ -18,7 +17,6 @@ from sonnx_ort.profile.rule import (
     JudgedInRuns,
     Judgement,
     Subject,
-    Violation,
     at_run_time,
     proved,
     violated,
@@ -169,44 +167,6 @@ class Slicing(JudgedInRuns):
         unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
         what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
         return at_run_time(f"{what} depend on the inputs")
-
-    def violation_of(
-        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
-    ) -> Violation | None:
-        """Decide for the operands of a run, which have these names.
-
-        Few integers are compared sooner than they are judged as what is known of them.
-        """
-        if len(arrays) == len(self.operands):
-            data, *places = arrays
-            vectors = [place.tolist() for place in places if place.ndim == 1]
-            if len(vectors) == len(places) and self._keeps_all(data.shape, vectors):
-                return None
-        return super(Slicing, self).violation_of(names, arrays)
-
-    def _keeps_all(self, sizes: Sequence[int], places: Sequence[Sequence[int]]) -> bool:
-        """Whether all entries certainly meet the requirement; what is unusual is judged."""
-        starts, ends, axes, steps = places
-        rank = len(sizes)
-        if not len(starts) == len(ends) == len(axes) == len(steps):
-            return False
-        for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-            if not -rank <= axis < rank:
-                return False
-            size, down = sizes[axis], step < 0
-            match self.demand:
-                case SliceDemand.START_WITHIN:
-                    kept = -size <= start < size
-                case SliceDemand.END_WITHIN:
-                    kept = -size - down <= end <= size - down
-                case SliceDemand.IN_ORDER:
-                    first = start + size if start < 0 else start
-                    last = end + size if end < 0 else end
-                    near = min(start, end) >= -size - 1
-                    kept = near and (last <= first if down else first <= last)
-            if not kept:
-                return False
-        return True
 
     def _reason(self, cut: Sequence[_Axis], index: int) -> str:
         axis = cut[index]
