@@ -202,12 +202,13 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
         own["forecast"],
-        _contract_file(own["contract"]),
+        contract_file(own["contract"]),
         own["cache"],
     )
 
 
-def _contract_file(file: Any) -> ContractFile | None:
+def contract_file(file: Any) -> ContractFile | None:
+    """The file of a contract with its SHA-256; None if no file is given."""
     if not file:
         return None
     from sonnx_ort.evidence.record import digest

@@ -373,6 +373,7 @@ def _record(
         SonnxError: The file has changed since.
     """
     from sonnx_ort.api.checking import check
+    from sonnx_ort.cli.check import contract_file
     from sonnx_ort.evidence.making import record_check
     from sonnx_ort.reporting.audit_document import audit_document
 
@@ -380,6 +381,9 @@ def _record(
     report = check(model, **demanded)
     if report.identity.sha256 != before:
         raise SonnxError(f"'{model}' was changed while it was audited; audit it again")
+    report = replace(
+        report, settings=made.settings, contract_file=contract_file(choices["contract"])
+    )
     record_check(model, report, record, audits=[audit_document(made)])
 
 

@@ -286,6 +286,42 @@ def test_there_is_no_record_of_a_file_that_was_changed_while_it_was_audited(
     assert not Path("record.json").exists()
 
 
+@pytest.mark.parametrize("settings", ["", 'edition = "preliminary"\n'], ids=["none", "a file"])
+def test_report_in_the_record_of_an_audit_is_that_of_the_record_of_a_check(settings: str) -> None:
+    Path("envelope.toml").write_text("[inputs.y]\nrange = [1, 50]\n", encoding="utf-8")
+    if settings:
+        Path("sonnx-ort.toml").write_text(settings, encoding="utf-8")
+    line = ("model.onnx", "--operators", "Div", "--broadcast", "explicit", *CONTRACT, "--quiet")
+    reports = []
+    for verb in ("check", "audit"):
+        output(verb, *line, "--record", f"{verb}.json")
+        evidence = json.loads(Path(f"{verb}.json").read_text("utf-8"))["declarations"]["evidence"]
+        (data,) = next(each["data"] for each in evidence if each["bom-ref"] == "report:original")
+        reports.append(json.loads(data["contents"]["attachment"]["content"]))
+    of_check, of_audit = reports
+    assert of_audit == of_check
+    assert of_check["operators"] == ["Broadcast", "Div"]
+    assert of_check["contract_file"]["name"] == "envelope.toml"
+
+
+@pytest.mark.parametrize("place", ["-o none/audit.txt", "--record none/record.json"])
+def test_file_that_cannot_be_written_is_told_before_the_audit(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparing, "audit_model", None)
+    name = place.split()[1]
+    assert refusal("audit", "model.onnx", *FEEDS, *place.split()) == (
+        f"sonnx-ort: '{name}' cannot be written: there is no folder 'none'\n"
+    )
+
+
+@pytest.mark.parametrize("names", [" CPUExecutionProvider", "CPUExecutionProvider "])
+def test_names_of_providers_may_have_spaces_around_them(names: str) -> None:
+    assert "level none, CPUExecutionProvider\n" in output(
+        "audit", "model.onnx", *FEEDS, "--providers", names
+    )
+
+
 UNUSABLE = {
     "--samples 0": "",
     "--input x=nowhere.npy": "sonnx-ort: there is no file 'nowhere.npy'\n",

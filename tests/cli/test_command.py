@@ -227,6 +227,44 @@ def test_run_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
     )
 
 
+LIMITED = [
+    "run m.onnx --operators default", "audit m.onnx", "repeat m.onnx --runs 1 --threads 1",
+    "diff m.onnx m.onnx", "diff m.onnx --why", "conform m.onnx --diff --verify",
+    "reduce m.onnx -o o.onnx --dies", "contract m.onnx --data data", "suite --run vectors",
+]  # fmt: skip
+
+
+def test_every_command_that_runs_models_has_limits_which_are_tried() -> None:
+    limits = {"time_limit", "memory_limit"}
+    parameters = {name: {each.name for each in load(name).params} for name in COMMANDS}
+    having = {name for name, there in parameters.items() if there & limits}
+    assert having == {line.split()[0] for line in LIMITED}
+    assert all(parameters[name] >= limits for name in having)
+
+
+@pytest.mark.parametrize("line", LIMITED)
+@pytest.mark.parametrize(("limit", "said"), [
+    ("--time-limit 0.001", "longer than 0.001 s; --time-limit 1 allows more"),
+    pytest.param(
+        "--memory-limit 1", "more than 1 MB of memory; --memory-limit 2 allows more",
+        marks=pytest.mark.skipif(
+            sys.platform != "linux", reason="Linux alone tells the memory of a process"
+        ),
+    ),
+])  # fmt: skip
+def test_run_ends_at_the_limit_of_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, limit: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse("(float[2] x) => (float[2] z) { y = Abs(x) [root] z = Sqrt(y) }"), "m.onnx")
+    Path("data").mkdir()
+    np.save("data/x.npy", np.ones(2, np.float32))
+    if line.startswith("suite"):
+        output("suite", "-o", "vectors", "--operators", "Shape")
+    told = f"sonnx-ort: a run of the model takes {said}\n"
+    assert refusal(*line.split(), *limit.split()) == told
+
+
 def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
     done = command(
         "run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/zero.npy"

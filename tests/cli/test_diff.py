@@ -47,6 +47,8 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
 
 
 NUMBER_OF_MODELS = "name two models, one with --why, or none with --from"
+FOR_WHY = "--level, --threads and --providers are for --why"
+NO_INPUTS = "--from has the inputs; give no --input, --data or --samples"
 UNUSABLE = {
     "Div.onnx none.onnx": "there is no file 'none.onnx'",
     "Div.onnx a.npy": "'a.npy' is an array of numpy; give the model's file",
@@ -57,12 +59,18 @@ UNUSABLE = {
     "--measure",
     "Div.onnx Sub.onnx --data . --samples 2": "'.' has the samples; give --data or --samples, "
     "not both",
-    "Div.onnx Sub.onnx --threads 2": "--level, --threads and --providers are for --why",
+    "Div.onnx Sub.onnx --samples 1000001": "--samples 1000001: give at most 1,000,000",
+    "Div.onnx Sub.onnx --threads 2": FOR_WHY,
+    "Div.onnx Sub.onnx --level none": FOR_WHY,
+    "Div.onnx Sub.onnx --providers Abacus": FOR_WHY,
     "Div.onnx": NUMBER_OF_MODELS,
     "Div.onnx --from .": NUMBER_OF_MODELS,
     "Div.onnx Sub.onnx --why": NUMBER_OF_MODELS,
     "--from none": "'none' has no runs that `diff --save` has written",
-    "--from . --samples 2": "--from has the inputs; give no --input, --data or --samples",
+    "--from . --why": NUMBER_OF_MODELS,
+    "--from . --samples 2": NO_INPUTS,
+    "--from . --input A=a.npy": NO_INPUTS,
+    "--from . --data .": NO_INPUTS,
     "Div.onnx --why --save runs": "--save is for two models; give --save or --why, not both",
     "Div.onnx --why --samples 2": "one model is run on one sample; give no --samples",
     "Div.onnx --why --providers Abacus": "ONNX Runtime has no execution provider 'Abacus' here; "
@@ -75,6 +83,15 @@ UNUSABLE = {
 def test_unusable_arguments(folder: Path, line: str) -> None:
     del folder
     assert refusal("diff", *line.split()).startswith(f"sonnx-ort: {UNUSABLE[line]}")
+
+
+def test_every_value_of_the_first_model_is_listed_on_request(folder: Path) -> None:
+    del folder
+    command("rewrite", "Div.onnx", "-o", "enforced.onnx")
+    arguments = ("diff", "Div.onnx", "enforced.onnx", "--input", "B=b.npy")
+    listed = ["same         'C' of Div 'the_node'"]
+    assert [each for each in output(*arguments, "--all").splitlines() if "'C'" in each] == listed
+    assert "'C'" not in output(*arguments)
 
 
 def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
@@ -131,8 +148,9 @@ def test_optimizer_that_changes_outputs_is_named_with_its_nodes(folder: Path) ->
         "nodes gone:\n    Div 'invert': x -> r\n    Mul 'scale': r, y -> z\n"
         "nodes new:\n    Div 'invert': y, x -> z\n"
     )
-    quiet = command(*arguments, "--level", "none", "--threads", "2", "--quiet")
-    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    for more in ("--level none --threads 2", "--measure ulp --tolerance 1"):
+        quiet = command(*arguments, *more.split(), "--quiet")
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
 NORMALIZED = """(float[4, 64] x) => (float[4, 64] y)
@@ -184,6 +202,18 @@ def test_samples_of_a_folder_are_shown_by_their_names(folder: Path) -> None:
         "sample one:\ninput A: int32 (2,) [6, 9]\n"
     )
     assert command(*arguments, "--tolerance", "3").returncode == 0
+
+
+def test_line_gives_inputs_and_the_seed_of_what_the_samples_of_a_folder_lack(folder: Path) -> None:
+    (folder / "samples").mkdir()
+    np.save(folder / "samples" / "B.npy", np.array([3, 2], np.int32))
+    np.save(folder / "ones.npy", np.array([1, 1], np.int32))
+    arguments = ("diff", "Sub.onnx", "Sub.onnx", "--data", "samples", "--seed", "4")
+    assert [line.partition(" [")[2] for line in output(*arguments).splitlines()[2:4]] == [
+        output("diff", "Sub.onnx", "Sub.onnx", "--seed", "4").splitlines()[2].partition(" [")[2],
+        "3, 2]",
+    ]
+    assert "\ninput B: int32 (2,) [1, 1]\n" in output(*arguments, "--input", "B=ones.npy")
 
 
 def test_samples_are_made_up_with_seeds_that_follow_each_other(folder: Path) -> None:

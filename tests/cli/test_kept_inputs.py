@@ -235,6 +235,26 @@ def test_no_output_of_a_command_is_a_file_that_it_reads(
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize(("kept", "line"), [
+    ("m.onnx", "run y.npy --output-dir ."),
+    ("contract.toml", "run m.onnx --output-dir . --contract y.npy"),
+    ("waivers.toml", "run m.onnx --output-dir . --waivers y.npy"),
+    ("w", "run there/m.onnx --output-dir there"),
+])  # fmt: skip
+def test_no_output_of_a_run_is_a_file_that_it_reads(kept: str, line: str, folder: Path) -> None:
+    replaced = Path("there" if "there" in line else "", "y.npy")
+    replaced.write_bytes(Path(kept).read_bytes())
+    model = onnx.load("m.onnx", load_external_data=False)
+    (place,) = (each for each in model.graph.initializer[0].external_data if each.value == "w")
+    place.value = "y.npy"
+    onnx.save(model, "there/m.onnx")
+    before = contents(folder)
+    said = refusal(*line.split(), "--operators", "default")
+    start = f"sonnx-ort: '{replaced}' cannot be written: it would replace the input '{replaced}'"
+    assert said == f"{start}; {OTHER}\n"
+    assert contents(folder) == before
+
+
 CALLS: Mapping[str, Any] = {
     "rewrite_file": lambda **given: sonnx_ort.rewrite_file(
         "m.onnx", **{"target": "new.onnx", "backend": "native", **given}

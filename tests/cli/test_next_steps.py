@@ -25,6 +25,11 @@ DIVIDES_LATER = """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
     a = Abs(x) c = Div(one, a) d = Mul(c, y) z = Neg(d) }"""
 JOINED = """(float[64] x, float[64] y) => (float[64] z) <float one = {1}> {
     a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, y) e = Tanh(d) z = Neg(e) }"""
+LOOPED = """(float[64] x, float[64] y, int64 n) => (float[64] z)
+    <bool go = {1}, float one = {1}> { z = Loop(n, go, y) <body = b
+        (int64 i, bool before, float[64] s) => (bool after, float[64] t) {
+            after = Identity(before) a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, s)
+            t = Tanh(d) }> }"""
 
 SAVED = {
     "o.onnx": DIVIDES_LATER,
@@ -199,6 +204,41 @@ def test_rejection_says_what_is_next(line: str, following: str) -> None:
     done = command(*shlex.split(line))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == f"next: sonnx-ort {following}"
+
+
+OUTSIDE = "audit o.onnx --level all --input x=ox.npy --input y=oy.npy"
+REDUCED = (
+    "next: sonnx-ort reduce o.onnx -o o.reduced.onnx --outside --level all --input x=ox.npy "
+    "--input y=oy.npy"
+)
+
+
+@pytest.mark.parametrize(("options", "last"), [
+    ("-o a.txt", REDUCED),
+    ("--format html -o a.html", REDUCED),
+    ("--format html", "</html>"),
+    ("--format json", "}"),
+])  # fmt: skip
+def test_next_step_of_an_audit_is_beside_its_report(options: str, last: str) -> None:
+    done = command(*OUTSIDE.split(), *options.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.rstrip().splitlines()[-1] == last
+    quiet = command(*OUTSIDE.split(), *options.split(), "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
+
+
+def test_page_of_an_audit_has_its_next_step() -> None:
+    command(*OUTSIDE.split(), "--format", "html", "-o", "a.html")
+    assert REDUCED.removeprefix("next: ") in Path("a.html").read_text(encoding="utf-8")
+
+
+def test_nodes_of_inner_graphs_count_for_what_is_reduced() -> None:
+    """Three nodes are not reduced; this model has one of its own, and more in its body."""
+    onnx.save(parse(LOOPED), "l.onnx")
+    np.save("n.npy", np.int64(2))
+    shown = command("diff", "l.onnx", "--why", "--input", "n=n.npy").stdout
+    following = "reduce l.onnx -o l.reduced.onnx --differs --input n=n.npy"
+    assert shown.splitlines()[-1] == f"next: sonnx-ort {following}"
 
 
 def test_check_of_nothing_leads_to_that_of_all_operators() -> None:

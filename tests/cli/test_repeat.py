@@ -1,5 +1,6 @@
 """`sonnx-ort repeat`: output and exit status."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +66,37 @@ def test_provider_that_onnx_runtime_has_not_is_refused(folder: Path) -> None:
     assert said.startswith(
         "sonnx-ort: ONNX Runtime has no execution provider 'Abacus' here; choose from "
     )
+
+
+@pytest.mark.parametrize("sizes", ["--size n=2", "--input-shape x=2 --input-shape y=2"])
+def test_sizes_are_set_by_name_and_by_input(folder: Path, sizes: str) -> None:
+    onnx.save(parse("(float[n] x, float[n] y) => (float[n] z) { z = Add(x, y) }"), "open.onnx")
+    del folder
+    line = f"repeat open.onnx --runs 1 --threads 1 --seed 4 {sizes}"
+    lines = output(*line.split()).splitlines()
+    assert [each.split(" [")[0] for each in lines[1:3]] == [
+        "input x: float32 (2,)",
+        "input y: float32 (2,)",
+    ]
+    assert all(each.endswith("(random, seed 4)") for each in lines[1:3])
+
+
+def test_inputs_of_the_line_replace_those_of_a_folder(folder: Path) -> None:
+    (folder / "data").mkdir()
+    for name, value in {"x": [3, 2], "y": [7, 7]}.items():
+        np.save(folder / "data" / f"{name}.npy", np.array(value, np.float32))
+    done = command(*GIVEN, "--data", "data", "--quiet")
+    shown = command(*GIVEN, "--data", "data").stdout.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert shown[1:3] == ["input x: float32 (2,) [3., 2.]", "input y: float32 (2,) [5., 2.]"]
+
+
+def test_threads_are_as_many_as_processors_by_default_and_the_model_is_named_as_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    model = folder / "model.onnx"
+    shown = output("repeat", model, "--runs", "1", "--input", "x=same.npy", "--input", "y=y.npy")
+    assert shown.startswith(f"model: {model}\n")
+    assert "\n     1       0  2 threads\n" in shown
+    assert "3 threads" not in shown
