@@ -298,8 +298,9 @@ def contract(
     if proposed.samples:
         lines.append(f"samples run: {proposed.samples}")
     else:
+        verb = "adds" if contract else "says"
         lines.append(
-            "without samples it only says that floats are finite; --data FOLDER gives samples"
+            f"without samples it only {verb} that floats are finite; --data FOLDER gives samples"
         )
     lines.append(
         "proved free of NaN and infinity for every input within it: "

@@ -304,17 +304,6 @@ def test_report_in_the_record_of_an_audit_is_that_of_the_record_of_a_check(setti
     assert of_check["contract_file"]["name"] == "envelope.toml"
 
 
-@pytest.mark.parametrize("place", ["-o none/audit.txt", "--record none/record.json"])
-def test_file_that_cannot_be_written_is_told_before_the_audit(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comparing, "audit_model", None)
-    name = place.split()[1]
-    assert refusal("audit", "model.onnx", *FEEDS, *place.split()) == (
-        f"sonnx-ort: '{name}' cannot be written: there is no folder 'none'\n"
-    )
-
-
 @pytest.mark.parametrize("names", [" CPUExecutionProvider", "CPUExecutionProvider "])
 def test_names_of_providers_may_have_spaces_around_them(names: str) -> None:
     assert "level none, CPUExecutionProvider\n" in output(

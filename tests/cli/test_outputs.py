@@ -83,6 +83,25 @@ def test_full_device_is_told_and_stays(line: str) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["m.onnx"]
 
 
+@pytest.mark.parametrize(("line", "work"), [
+    ("audit m.onnx -o {}", "sonnx_ort.cli.comparing.audit_model"),
+    ("audit m.onnx --record {}", "sonnx_ort.cli.comparing.audit_model"),
+    ("certify m.onnx -o {}", "sonnx_ort.api.files.certify"),
+    ("check m.onnx -o {}", "sonnx_ort.cli.check.check_models"),
+    ("check m.onnx --record {}", "sonnx_ort.cli.check.check_models"),
+    ("check m.onnx --annotate {}", "sonnx_ort.cli.check.check_models"),
+    ("contract m.onnx -o {}", "sonnx_ort.samples.propose_contract"),
+    ("reduce m.onnx --dies -o {}", "sonnx_ort.runs.reduce.reduction.reduce"),
+    ("self-check -o {}", "sonnx_ort.cli.explaining.check_installation"),
+])  # fmt: skip
+def test_place_that_cannot_be_written_is_told_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, line: str, work: str
+) -> None:
+    monkeypatch.setattr(work, None)
+    said = refusal(*line.format("none/file").split())
+    assert said == "sonnx-ort: 'none/file' cannot be written: there is no folder 'none'\n"
+
+
 def test_outputs_of_a_run_are_written_through() -> None:
     np.save("x.npy", np.float32([1, 2]))
     Path("outputs").mkdir()

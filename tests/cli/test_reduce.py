@@ -1,5 +1,6 @@
 """`sonnx-ort reduce`: the files that it writes, what it says, and its exit status."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -49,15 +50,55 @@ def test_model_and_its_inputs_are_written(folder: Path) -> None:
     assert again.returncode == 0
 
 
+def test_inputs_of_the_line_replace_those_of_a_folder(folder: Path) -> None:
+    np.save(folder / "given.npy", np.array([0, 5], np.int32))
+    assert reduce(*SHOWS, "--input", "x=given.npy")[0] == 0
+    assert np.load(folder / "small.inputs" / "c.npy").tolist() == [0]
+
+
+def test_model_without_inputs_gets_no_folder_and_its_next_command_the_options(folder: Path) -> None:
+    misfit = "(int32[2] x, int32[3] y) => (int32[?] z) { a = Neg(x) b = Neg(a) z = Div(b, y) }"
+    onnx.save(parse(misfit), folder / "model.onnx")
+    status, output, error = reduce("--violates", "Div", "--edition", "preliminary")
+    assert (status, error) == (0, "")
+    assert output.splitlines() == [
+        "small.onnx: written, with 1 of 3 nodes",
+        "it shows: Div.R1 in every run, Div.R4 in every run",
+        "smaller models tried: 24",
+        "next: sonnx-ort check small.onnx --edition preliminary",
+    ]
+    assert not (folder / "small.inputs").exists()
+
+
+def test_model_is_replaced_by_force_and_an_empty_folder_is_taken(folder: Path) -> None:
+    (folder / "model.inputs").mkdir()
+    arguments = ("reduce", "model.onnx", "-o", "model.onnx", *SHOWS)
+    assert command(*arguments).returncode == 2
+    assert command(*arguments, "--force").returncode == 0
+    assert len(onnx.load(folder / "model.onnx").graph.node) == 1
+    assert [path.name for path in (folder / "model.inputs").iterdir()] == ["c.npy"]
+
+
 def test_quiet_says_nothing(folder: Path) -> None:
     del folder
     assert reduce(*SHOWS, "--quiet") == (0, "", "")
 
 
 def test_anonymous_model_has_no_name_of_the_original(folder: Path) -> None:
-    assert reduce(*SHOWS, "--anonymous")[0] == 0
+    status, output, _ = reduce(*SHOWS, "--anonymous")
+    assert (status, "its names and texts are kept" in output) == (0, False)
     assert b"division" not in (folder / "small.onnx").read_bytes()
     assert [path.name for path in (folder / "small.inputs").iterdir()] == ["value2.npy"]
+
+
+@pytest.mark.skipif(shutil.which("grep") is None, reason="there is no grep")
+def test_names_that_the_thing_needs_are_kept_with_a_word(folder: Path) -> None:
+    status, output, error = reduce("--check", "grep -q division {}", "--anonymous")
+    assert (status, error) == (0, "")
+    assert output.splitlines()[-1] == (
+        "its names and texts are kept, because it does not show it without them"
+    )
+    assert b"division" in (folder / "small.onnx").read_bytes()
 
 
 @pytest.mark.parametrize(("arguments", "told"), [
@@ -69,11 +110,13 @@ def test_anonymous_model_has_no_name_of_the_original(folder: Path) -> None:
     (("--dies", "-o", "model.onnx"), "'model.onnx' cannot be written: it would replace the "),
     (("--dies", "-o", "none/small.onnx"), "'none/small.onnx' cannot be written: there is no "),
     (("--dies", "-o", "full.onnx"), "the folder of its inputs, 'full.inputs', is not empty; "),
+    (("--dies", "-o", "data.onnx"), "the folder of its inputs, 'data.inputs', is not empty; "),
 ], ids=" ".join)  # fmt: skip
 def test_unusable_arguments(folder: Path, arguments: tuple[str, ...], told: str) -> None:
     for name in ("sets/a", "sets/b", "full.inputs"):
         (folder / name).mkdir(parents=True)
         np.save(folder / name / "x.npy", np.array([3, 0], np.int32))
+    (folder / "data.inputs").touch()
     status, output, error = reduce(*arguments)
     assert (status, output) == (2, "")
     assert error.startswith(f"sonnx-ort: {told}")

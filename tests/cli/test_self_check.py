@@ -78,14 +78,6 @@ def test_quiet_writes_nothing(given) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
 
-def test_file_that_cannot_be_written_is_told_before_the_check(given, tmp_path: Path) -> None:
-    given()
-    done = command("self-check", "-o", tmp_path / "none" / "installed.json")
-    assert done.returncode == 2
-    assert done.stderr.startswith("sonnx-ort: ")
-    assert "Traceback" not in done.stderr
-
-
 def test_missing_package_is_a_sentence() -> None:
     done = run_python(
         "import sys\nsys.modules['onnxruntime'] = None\n"

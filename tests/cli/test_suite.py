@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,13 +25,46 @@ def test_vectors_are_written_and_an_engine_runs_them(folder: Path) -> None:
     assert run.stdout.splitlines()[-1] == f"| all | {count} | {count} |  |  |  |  |  |"
 
 
-def test_engine_runs_the_vectors_of_an_archive(folder: Path) -> None:
+def manifest(name: str, *options: str) -> dict[str, Any]:
+    """What the suite of some operators says of itself, once it is written."""
+    output("suite", "-o", name, *options)
+    found: dict[str, Any] = json.loads(Path(name, "manifest.json").read_text("utf-8"))
+    return found
+
+
+def test_seed_chooses_the_random_elements(folder: Path) -> None:
     del folder
-    shown = output("suite", "-o", "vectors.zip", "--operators", "Shape")
-    run = command("suite", "--run", "vectors.zip", "--engine", "sonnx_ort")
+    one, other, same = (
+        manifest(name, "--operators", "Relu", "--seed", seed)
+        for name, seed in (("a", "3"), ("b", "4"), ("c", "3"))
+    )
+    assert (one["seed"], other["seed"]) == (3, 4)
+    assert one["cases"] == same["cases"] != other["cases"]
+
+
+def test_edition_is_that_of_every_case(folder: Path) -> None:
+    del folder
+    made = manifest("made", "--operators", "Div", "--edition", "preliminary")
+    assert {each["edition"] for each in made["cases"]} == {"preliminary"}
+
+
+def test_operators_are_those_that_are_named_when_they_are_written_and_run(folder: Path) -> None:
+    del folder
+    made = manifest("made", "--operators", "Shape, Flatten")
+    of_flatten = [each for each in made["cases"] if each["operator"] == "Flatten"]
+    assert {each["operator"] for each in made["cases"]} == {"Flatten", "Shape"}
+    run = command("suite", "--run", "made", "--engine", "sonnx_ort", "--operators", "Flatten")
+    last = f"| all | {len(of_flatten)} | {len(of_flatten)} |  |  |  |  |  |"
+    assert (run.returncode, run.stdout.splitlines()[-1]) == (0, last)
+
+
+def test_engine_runs_the_vectors_of_an_archive(folder: Path) -> None:
+    (folder / "there").mkdir()
+    shown = output("suite", "-o", "there/vectors.zip", "--operators", "Shape")
+    run = command("suite", "--run", "there/vectors.zip", "--engine", "sonnx_ort")
     assert shown == (
-        f"{run.stdout.splitlines()[-1].split()[3]} cases in 'vectors.zip'\n"
-        "next: sonnx-ort suite --run vectors.zip\n"
+        f"{run.stdout.splitlines()[-1].split()[3]} cases in 'there/vectors.zip'\n"
+        "next: sonnx-ort suite --run there/vectors.zip\n"
     )
     assert run.returncode == 0
 
@@ -75,6 +109,8 @@ def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_install
     ("-o other --run vectors", "give either -o FOLDER or --run FOLDER"),
     ("-o other --operators Sub,div",
      "the profile has no rules for an operator 'div' (did you mean 'Div'?)"),
+    ("-o other --operators sub,mul,add,div",
+     "the profile has no rules for an operator 'add' (did you mean 'Add'?)"),
     ("--run vectors --engine tensorrt",
      ("there is no engine 'tensorrt'; the engines are onnxruntime, onnx.reference, sonnx_ort, "
       "sonnx_ort:python, sonnx_ort:native, sonnx_ort:compiled, onnxruntime:PROVIDER and "

@@ -304,3 +304,54 @@ def test_command_asks_for_samples_and_names_what_may_overflow(tmp_path):
         "may be NaN or infinite: 'y'",
         f"next: sonnx-ort check {tmp_path}/model.onnx --contract {tmp_path}/envelope.toml",
     ]
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, []), (6, ["and 1 more"]), (8, ["and 3 more"])])
+def test_command_names_five_values_that_may_overflow_and_counts_the_others(
+    tmp_path: Path, count: int, more: list[str]
+) -> None:
+    names = [f"y{number}" for number in range(count)]
+    outputs = ", ".join(f"float[2] {name}" for name in names)
+    nodes = " ".join(f"{name} = Exp(x)" for name in names)
+    onnx.save(parse(f"(float[2] x) => ({outputs}) {{ {nodes} }}"), tmp_path / "model.onnx")
+    shown = command("contract", tmp_path / "model.onnx", "-o", tmp_path / "c.toml").stdout
+    lines = shown.splitlines()[3:-1]
+    assert lines == [*(f"may be NaN or infinite: 'y{number}'" for number in range(5)), *more]
+
+
+def test_command_counts_checkpoints_and_their_elements(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y, float[2] z) { y = Exp(x) z = Exp(x) }"
+    onnx.save(parse(text), tmp_path / "model.onnx")
+    options = ("--checkpoints", "-o", tmp_path / "c.toml")
+    shown = command("contract", tmp_path / "model.onnx", *options).stdout
+    assert shown.splitlines()[2:4] == [
+        "proved free of NaN and infinity for every input within it: 2 of 2 float values",
+        "values checked inside: 2, with 4 elements a run",
+    ]
+
+
+def test_command_says_which_input_gets_no_range(tmp_path: Path) -> None:
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), tmp_path / "model.onnx")
+    (tmp_path / "samples").mkdir()
+    np.save(tmp_path / "samples" / "x.npy", np.array([1, np.nan], np.float32))
+    options = ("--data", tmp_path / "samples", "-o", tmp_path / "c.toml")
+    shown = command("contract", tmp_path / "model.onnx", *options).stdout
+    remark = "'x': NaN in 1 of 1 samples: no range, and not finite = true, for both refuse NaN"
+    assert remark in shown.splitlines()
+
+
+def test_quiet_command_writes_the_contract_alone(tmp_path: Path) -> None:
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), tmp_path / "model.onnx")
+    envelope = tmp_path / "c.toml"
+    assert command("contract", tmp_path / "model.onnx", "-o", envelope, "-q").stdout == ""
+    shown = command("contract", tmp_path / "model.onnx", "--quiet")
+    assert (shown.stdout, shown.stderr) == (f"{envelope.read_text('utf-8')}\n", "")
+
+
+def test_command_adds_to_a_given_contract_that_floats_are_finite(tmp_path: Path) -> None:
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), tmp_path / "model.onnx")
+    (tmp_path / "given.toml").write_text("[inputs.x]\nrange = [0, 1]\n", encoding="utf-8")
+    options = ("--contract", tmp_path / "given.toml", "-o", tmp_path / "c.toml")
+    assert command("contract", tmp_path / "model.onnx", *options).stdout.splitlines()[1] == (
+        "without samples it only adds that floats are finite; --data FOLDER gives samples"
+    )
