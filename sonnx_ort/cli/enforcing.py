@@ -164,7 +164,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     files: dict[str, Path] = {}
     for each in given or ():
-        name, _, text = each.partition("=")
+        name, _, text = each.rpartition("=")
         if name in found or name in files:
             raise SonnxError(f"--assume {each}: '{name}' is given twice")
         if name and text.endswith((".npy", ".npz")):

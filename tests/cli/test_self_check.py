@@ -1,6 +1,7 @@
 """`sonnx-ort self-check`: output, formats and exit status."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,15 @@ def test_json_goes_to_a_file(given, tmp_path: Path) -> None:
     document = json.loads(target.read_text(encoding="utf-8"))
     assert (document["format"], document["ok"]) == ("sonnx_ort.self_check/1", False)
     assert len(document["checks"][0]["faults"]) == 12
+
+
+def test_text_goes_to_a_file_with_lines_of_100_columns(given, tmp_path: Path) -> None:
+    given(replace(BROKEN, faults=("a long sentence " * 20,)))
+    target = tmp_path / "installed.txt"
+    assert command("self-check", "-o", target).stdout == f"{target}: written\n"
+    lines = target.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "sonnx_ort 0.1.0"
+    assert 90 < max(map(len, lines)) <= 100
 
 
 def test_quiet_writes_nothing(given) -> None:

@@ -155,6 +155,16 @@ COMMANDS = [
     ("diff m.onnx m.onnx --size n=1_0", "--size n=1_0: the form is NAME=N"),
     (f"diff m.onnx m.onnx --samples {10**20}", f"--samples {10**20}: give at most 1,000,000"),
     (f"conform m.onnx --diff --assume i={'9' * 5000}", "--assume i=9999"),
+    ("conform m.onnx --diff --assume =1", "--assume =1: the form is NAME=NUMBER or"),
+    ("conform m.onnx --diff --assume =true", "--assume =true: the form is NAME=NUMBER or"),
+    ("conform m.onnx --diff --assume i=1.npy.", "--assume i=1.npy.: the form is NAME=NUMBER or"),
+    ("conform m.onnx --diff --assume a=b=1",
+     "the assumption does not fit: there is no input 'a=b'"),
+    ("conform m.onnx --diff --assume i=1 --assume i=2", "--assume i=2: 'i' is given twice"),
+    ("conform m.onnx --diff --assume i=1 --assume i=i.npy",
+     "--assume i=i.npy: 'i' is given twice"),
+    ("conform m.onnx --diff --assume i=i.npy --assume i=1", "--assume i=1: 'i' is given twice"),
+    ("conform m.onnx --diff --assume i=none.npz", "there is no file 'none.npz'"),
 ]  # fmt: skip
 
 
@@ -175,6 +185,19 @@ def test_boolean_is_true_or_false(
     onnx.save(parse("(bool f) => (bool g) { g = Not(f) }"), "m.onnx")
     said = output("conform", "m.onnx", "-o", "c.onnx", "--assume", f"f={text}")
     assert said.startswith(f"assumed: f is {expected} in every run\n")
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ("f=-.5", "-0.5"), ("f=5.", "5.0"), ("f=1E3", "1000.0"), ("f=2e+3", "2000.0"),
+    ("f=5e-1", "0.5"), ("f=-INF", "-inf"), ("f=NaN", "nan"), ("i=-5", "-5"), ("i=+7", "7"),
+])  # fmt: skip
+def test_number_is_written_in_decimal_digits(
+    line: str, expected: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    onnx.save(parse("(float f, int64 i) => (float g, int64 j) { g = Neg(f) j = Neg(i) }"), "m.onnx")
+    said = output("conform", "m.onnx", "-o", "c.onnx", "--assume", line)
+    assert said.startswith(f"assumed: {line[0]} is {expected} in every run\n")
 
 
 def test_seed_is_not_negative() -> None:
