@@ -116,7 +116,9 @@ def rewrite(
     for warning in caught:
         say(f"sonnx-ort: {warning.message}", err=True)
     if not quiet and not is_stream(output):
-        say_next(after_rewrite(model, output, record, certificate, given))
+        # What went to a device or a pipe cannot be read again.
+        kept = (None if path is None or is_stream(path) else path for path in (record, certificate))
+        say_next(after_rewrite(model, output, *kept, given), record, certificate)
 
 
 def _needs(written: Path) -> tuple[str, str]:

@@ -3,17 +3,22 @@
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.api import rewriting
+from sonnx_ort.backends import Backend
 from sonnx_ort.cli import application
 from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.enforcing.metadata import OPTIMIZERS
+from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.errors.remedies import in_command
 from sonnx_ort.reporting.explanation import explain
 from support.command import command, output, refusal, without_next
@@ -140,6 +145,20 @@ def test_rewrite_again_says_no_less_of_a_model_of_an_earlier_version(
     onnx.save(made, source)
     shown = output("rewrite", source, "-o", again, "--operators", "Div", "--backend", "native")
     assert f"    {OF_OPERATORS}{';ConvMulFusion' if entry else ''}\n" in shown
+
+
+@pytest.mark.parametrize("action", ["error", "ignore"])
+def test_rewrite_warns_whatever_python_does_with_warnings(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Literal["error", "ignore"]
+) -> None:
+    def missing(_: Backend) -> None:
+        raise BackendUnavailable("there is no such backend")
+
+    monkeypatch.setattr(rewriting, "require_runnable", missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        done = command("rewrite", good, "-o", tmp_path / "enforced.onnx")
+    assert (done.returncode, done.stderr) == (0, "sonnx-ort: there is no such backend\n")
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:

@@ -147,10 +147,15 @@ def test_model_on_standard_output_is_alone_there(line: str) -> None:
     assert b"/dev/stdout: written" in done.stderr
 
 
-def test_certificate_on_standard_output_is_alone_there() -> None:
-    done = process("certify", "m.onnx", "-o", "/dev/stdout")
-    assert json.loads(done.stdout)["obligations"]
-    assert done.stderr.startswith(b"/dev/stdout: written; ")
+@pytest.mark.parametrize(("line", "key"), [
+    ("certify m.onnx -o {}", "obligations"),
+    ("rewrite m.onnx -o e.onnx --backend native --certificate {}", "obligations"),
+    ("rewrite m.onnx -o e.onnx --record {}", "declarations"),
+])  # fmt: skip
+def test_certificate_or_record_on_standard_output_is_alone_there(line: str, key: str) -> None:
+    done = process(*line.format("/dev/stdout").split())
+    assert json.loads(done.stdout)[key]
+    assert b"/dev/stdout: written" in done.stderr
 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="there is no device that is full")

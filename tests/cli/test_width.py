@@ -102,6 +102,14 @@ def test_file_has_lines_of_100_columns_whatever_the_terminal_has(folder):
     assert (folder / "report.txt").read_text(encoding="utf-8") == command(*given).stdout
 
 
+def test_value_that_is_to_be_copied_stays_whole_in_a_narrow_terminal():
+    given = ("rewrite", "product.onnx", "-o", "enforced.onnx", "--backend", "native")
+    onnx.save(binary_model("Div", "int32", [3], [3]), "product.onnx")
+    value = command(*given).stdout.splitlines()[2]
+    assert len(value) > WIDTH
+    assert value in shown_in_terminal(40, *given).splitlines()
+
+
 def test_terminal_of_a_few_columns_gets_lines_that_can_be_read():
     text = shown_in_terminal(5, "check", "broadcast.onnx")
     assert max(map(len, text.splitlines()[:4])) in range(20, 31)
