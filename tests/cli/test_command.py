@@ -147,6 +147,22 @@ def test_rewrite_again_says_no_less_of_a_model_of_an_earlier_version(
     assert f"    {OF_OPERATORS}{';ConvMulFusion' if entry else ''}\n" in shown
 
 
+@pytest.mark.parametrize(("operators", "demanded"), [
+    ("profile", "the profile"),
+    ("default", "the rules of Div and Sub"),
+    ("Div", "the rules of Div"),
+    ("Broadcast", "the rules of the operators Broadcast"),
+    ("Add,Div,Mul", "the rules of Add, Div and Mul"),
+    ("Add,Div,Mul,Abs", "the rules of the operators Abs,Add,Div,Mul"),
+])  # fmt: skip
+def test_rewrite_names_what_is_enforced(
+    good: Path, tmp_path: Path, operators: str, demanded: str
+) -> None:
+    target = tmp_path / "enforced.onnx"
+    first = output("rewrite", good, "-o", target, "--operators", operators).splitlines()[0]
+    assert first == f"{target}: written; it enforces {demanded} in every run"
+
+
 @pytest.mark.parametrize("action", ["error", "ignore"])
 def test_rewrite_warns_whatever_python_does_with_warnings(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Literal["error", "ignore"]

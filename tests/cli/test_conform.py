@@ -127,9 +127,11 @@ ASSUMED = """(float[n] x, int64 rate) => (float[n] y) <int64 fast = {16000}> {
 }"""
 
 
-def test_assumed_inputs_are_told_and_decide() -> None:
+@pytest.mark.parametrize("value", ["16000", "rate.npy"])
+def test_assumed_inputs_are_told_and_decide(value: str) -> None:
     onnx.save(parse(ASSUMED), "rated.onnx")
-    given = ("--assume", "rate=16000", "--assume-shape", "x=3", "--select", "Graph.operator_set")
+    np.save("rate.npy", np.int64(16000))
+    given = ("--assume", f"rate={value}", "--assume-shape", "x=3", "--select", "Graph.operator_set")
     assert output("conform", "rated.onnx", "-o", "conforming.onnx", *given).startswith(
         "assumed: x is of shape (3,) in every run\n"
         "assumed: rate is 16000 in every run\n\n"
