@@ -146,14 +146,36 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
     function = '<opset_import: ["" : 17], domain: "local"> f (p) => (r) { [d] r = Div(p, p) }'
     graph = f"(float[n] x) => (float[n] z) {{ [c] z = local.f(x) }} {function}"
     onnx.save(parse(graph, domains={"local": 1}), "called.onnx")
-    done = command("certify", "called.onnx", "-o", "c.json", "-v", "--operators", "Div")
+    line = ("certify", "called.onnx", "-o", "c.json", "--operators", "Div")
+    counted = "c.json: written; 0 of 3 proved checks of nodes and values\n"
+    done = command(*line)
+    assert (done.returncode, done.stdout) == (1, counted)
+    done = command(*line, "-v")
     assert done.returncode == 1
     assert done.stdout == (
-        "c.json: written; 0 of 3 proved checks of nodes and values\n"
+        counted
         + "".join(
             f"Div 'c/d': Div.float.{rule} is not certified: the domain local is not known\n"
             for rule in ("R2", "RG1", "R1")
         )
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_certificate_of_a_part_is_the_exit_status_1_and_can_be_checked_where_it_was_written() -> (
+    None
+):
+    function = '<opset_import: ["" : 17], domain: "local"> f (p) => (r) { [d] r = Div(p, p) }'
+    graph = f"(float[n] x) => (float[n] z) {{ [c] y = local.f(x) z = Div(x, x) }} {function}"
+    onnx.save(parse(graph, domains={"local": 1}), "called.onnx")
+    Path("there").mkdir()
+    done = command("certify", "called.onnx", "-o", "there/c.json", "--operators", "Div")
+    assert (done.returncode, done.stdout) == (
+        1,
+        (
+            "there/c.json: written; 3 of 6 proved checks of nodes and values\n"
+            "next: sonnx-ort certify called.onnx --check there/c.json --operators Div\n"
+        ),
     )
 
 

@@ -68,6 +68,16 @@ def test_what_is_violated_still_is_told_with_its_reason() -> None:
     )
 
 
+def test_violations_that_are_left_are_counted_and_their_rules_named_once() -> None:
+    onnx.save(
+        parse("(float[2,2] x) => (float[2,2] y) { a = Softsign(x) y = Softsign(a) }"), "m.onnx"
+    )
+    done = command("conform", "m.onnx", "-o", "conforming.onnx", "--no-forecast")
+    assert done.stdout.splitlines()[-1] == (
+        "conforming.onnx: written; 2 violations are left: Graph.operator_set"
+    )
+
+
 def test_nothing_is_written_strictly_if_something_is_left(folder: Path) -> None:
     options = (*CHOSEN, "--select", "Softmax", "--strict")
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
@@ -285,13 +295,34 @@ def test_rewrite_conforms_on_request() -> None:
     output("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)
 
 
-def test_external_data_is_copied_beside_the_model(folder: Path) -> None:
+@pytest.mark.parametrize("verb", ["conform", "rewrite"])
+@pytest.mark.parametrize(("transfer", "same"), [("copy", False), ("link", True)])
+def test_external_data_is_copied_or_linked_beside_the_model(
+    folder: Path, verb: str, transfer: str, *, same: bool
+) -> None:
+    there = apart(folder)
+    chosen = ("--operators", "default", "--external-data", transfer)
+    output(verb, "there/m.onnx", "-o", "o.onnx", *chosen)
+    assert (folder / "w").read_bytes() == there.read_bytes()
+    assert (folder / "w").samefile(there) is same
+
+
+@pytest.mark.parametrize("verb", ["conform", "rewrite"])
+def test_external_data_that_stays_where_it_is_cannot_lie_elsewhere(folder: Path, verb: str) -> None:
+    apart(folder)
+    chosen = ("--operators", "default", "--external-data", "reference")
+    said = refusal(verb, "there/m.onnx", "-o", "o.onnx", *chosen)
+    assert "'there', which lies outside its folder; copy or link it" in said
+    assert not (folder / "o.onnx").exists()
+
+
+def apart(folder: Path) -> Path:
+    """Save a model in a folder of its own, and give the file of its external data."""
     model = parse("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Add(a, w) }")
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(2, np.float32), "w"))
-    onnx.save(model, "apart.onnx", save_as_external_data=True, location="w", size_threshold=0)
     (folder / "there").mkdir()
-    output("conform", "apart.onnx", "-o", "there/apart.onnx")
-    assert (folder / "there" / "w").read_bytes() == (folder / "w").read_bytes()
+    onnx.save(model, "there/m.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    return folder / "there" / "w"
 
 
 SOFTSIGN = "(float[2,3] x) => (float[2,3] y) { [soft] y = Softsign(x) }"
@@ -313,6 +344,15 @@ def test_what_rounds_has_its_bound_and_what_was_measured(folder: Path) -> None:
     start = f"{ROUNDED}\nmeasured over 9 runs: 1 from samples, 4 random, 2 random times 100"
     assert shown.startswith(start)
     assert "\n  'y' deviates by up to " in shown
+
+
+def test_every_sample_of_a_folder_is_run(folder: Path) -> None:
+    onnx.save(parse(SOFTSIGN), folder / "soft.onnx")
+    for name in ("one", "two"):
+        (folder / "samples" / name).mkdir(parents=True)
+        np.save(folder / "samples" / name / "x.npy", np.zeros((2, 3), np.float32))
+    shown = output("conform", "soft.onnx", "-o", "o.onnx", "--rounding", "--data", "samples")
+    assert "\nmeasured over 10 runs: 2 from samples, 4 random," in shown
 
 
 def test_of_zeros_nothing_deviates() -> None:

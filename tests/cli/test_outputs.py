@@ -147,6 +147,18 @@ def test_model_on_standard_output_is_alone_there(line: str) -> None:
     assert b"/dev/stdout: written" in done.stderr
 
 
+POOL = """(float[1,1,4,4] x) => (float[1,1,2,2] y) {
+    y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"""
+
+
+def test_model_that_violates_something_still_is_alone_on_standard_output() -> None:
+    onnx.save(parse(POOL), "m.onnx")
+    done = process("conform", "m.onnx", "-o", "/dev/stdout")
+    (node,) = onnx.load_model_from_string(done.stdout).graph.node
+    assert (done.returncode, node.op_type) == (1, "MaxPool")
+    assert done.stderr.splitlines()[-1].startswith(b"next: sonnx-ort conform m.onnx -o ")
+
+
 @pytest.mark.parametrize(("line", "key"), [
     ("certify m.onnx -o {}", "obligations"),
     ("rewrite m.onnx -o e.onnx --backend native --certificate {}", "obligations"),
