@@ -162,9 +162,7 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_certificate_of_a_part_is_the_exit_status_1_and_can_be_checked_where_it_was_written() -> (
-    None
-):
+def test_certificate_of_a_part_is_the_exit_status_1_and_is_checked_where_it_lies() -> None:
     function = '<opset_import: ["" : 17], domain: "local"> f (p) => (r) { [d] r = Div(p, p) }'
     graph = f"(float[n] x) => (float[n] z) {{ [c] y = local.f(x) z = Div(x, x) }} {function}"
     onnx.save(parse(graph, domains={"local": 1}), "called.onnx")
@@ -179,9 +177,31 @@ def test_certificate_of_a_part_is_the_exit_status_1_and_can_be_checked_where_it_
     )
 
 
+@pytest.mark.usefixtures("here")
+def test_profile_of_which_nothing_is_proved_is_not_advised_again() -> None:
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Softplus(x) }"), "other.onnx")
+    first = command("certify", "other.onnx", "-o", "c.json").stdout.splitlines()[0]
+    assert first == "c.json: written; nothing to certify: no rule of a node or value is proved"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("line", [
+    "none --check certificate.json",
+    "model.onnx --check none",
+    "model.onnx --check certificate.json --enforced none",
+])  # fmt: skip
+def test_file_that_is_not_there_is_named(line: str) -> None:
+    command("certify", "model.onnx", "-o", "certificate.json")
+    done = command("certify", *line.split())
+    assert (done.returncode, done.stderr) == (2, "sonnx-ort: none: No such file or directory\n")
+
+
 UNUSABLE = {
     "neither": ([], "give either -o FILE or --check FILE"),
     "both": (["-o", "a", "--check", "b"], "give either -o FILE or --check FILE"),
+    "an enforced model to write one": (["-o", "c.json", "--enforced", "e.onnx"],
+        "--enforced needs --check; `sonnx-ort rewrite --certificate` writes a certificate of an "
+        "enforced model"),
     "the model itself": (["-o", "model.onnx"],
         "it would replace the input 'model.onnx'; name another file"),
     "no certificate": (["--check", "model.onnx"], "'model.onnx' is no certificate"),

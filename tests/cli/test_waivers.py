@@ -68,3 +68,12 @@ def test_run_takes_waivers(model: Path, waivers: Path, tmp_path: Path) -> None:
     assert command("run", model, *feeds).returncode == 1
     done = command("run", model, *feeds, "--waivers", waivers)
     assert (done.returncode, without_next(done.stdout)) == (0, "C: int32 (3,) [2, 3, 5]\n")
+
+
+def test_verify_proposes_no_run_of_a_model_that_needs_the_file_of_its_waivers(
+    model: Path, waivers: Path
+) -> None:
+    target, record = model.with_name("enforced.onnx"), model.with_name("record.json")
+    command("rewrite", model, "-o", target, "--waivers", waivers, "--record", record)
+    shown = output("verify", target, record)
+    assert shown.endswith("no difference\n")
