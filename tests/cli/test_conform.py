@@ -290,6 +290,17 @@ def test_of_sizes_of_which_none_helped_it_is_said_that_a_person_has_to_give_them
     assert "--assume-shape" not in line
 
 
+@pytest.mark.parametrize(("options", "told"), [((), f"\n{NO_SIZES}"), (("--no-forecast",), "")])
+def test_where_nothing_is_proposed_sizes_are_asked_for_if_some_were_tried(
+    options: tuple[str, ...], told: str
+) -> None:
+    alone = OF_SOME_HEIGHT.replace(", float[1,1,4,4] i)", ")").replace(", float[1,1,2,2] p)", ")")
+    onnx.save(parse(f"{alone.partition('[pool]')[0]} }}"), "open.onnx")
+    shown = command("conform", "open.onnx", "-o", "made.onnx", *options).stdout
+    written, _, after = shown.partition("made.onnx: written; ")[2].partition("\n")
+    assert (written[0].isdigit(), after) == (True, told)
+
+
 def test_rewrite_conforms_on_request() -> None:
     assert command("rewrite", "model.onnx", "-o", "enforced.onnx", *CHOSEN).returncode == 1
     output("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)

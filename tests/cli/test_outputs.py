@@ -168,6 +168,8 @@ def test_certificate_or_record_on_standard_output_is_alone_there(line: str, key:
     done = process(*line.format("/dev/stdout").split())
     assert json.loads(done.stdout)[key]
     assert b"/dev/stdout: written" in done.stderr
+    following = [told for told in done.stderr.splitlines() if told.startswith(b"next: ")]
+    assert not [told for told in following if b"/dev/stdout" in told]
 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="there is no device that is full")

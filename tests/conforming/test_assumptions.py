@@ -190,6 +190,7 @@ def test_boolean_is_true_or_false(
 @pytest.mark.parametrize(("line", "expected"), [
     ("f=-.5", "-0.5"), ("f=5.", "5.0"), ("f=1E3", "1000.0"), ("f=2e+3", "2000.0"),
     ("f=5e-1", "0.5"), ("f=-INF", "-inf"), ("f=NaN", "nan"), ("i=-5", "-5"), ("i=+7", "7"),
+    (f"i={-(2**53) - 1}", f"{-(2**53) - 1}"),
 ])  # fmt: skip
 def test_number_is_written_in_decimal_digits(
     line: str, expected: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
