@@ -311,6 +311,7 @@ def test_names_of_providers_may_have_spaces_around_them(names: str) -> None:
     )
 
 
+THREE = "\N{ARABIC-INDIC DIGIT THREE}"
 UNUSABLE = {
     "--samples 0": "",
     "--input x=nowhere.npy": "sonnx-ort: there is no file 'nowhere.npy'\n",
@@ -325,6 +326,8 @@ UNUSABLE = {
     "--error x=1 --error x=2": "sonnx-ort: --error x=2: 'x' is given twice\n",
     "--size n": "sonnx-ort: --size n: the form is NAME=N\n",
     "--size n=2,3": "sonnx-ort: --size n=2,3: the form is NAME=N\n",
+    f"--size n={THREE}": f"sonnx-ort: --size n={THREE}: the form is NAME=N\n",
+    f"--size n={'9' * 41}": f"sonnx-ort: --size n={'9' * 41}: the form is NAME=N\n",
     "--size n=2_0": "sonnx-ort: --size n=2_0: the form is NAME=N\n",
     "--size n=2 --size n=3": "sonnx-ort: --size n=3: 'n' is given twice\n",
     "--input-shape x=a": "sonnx-ort: --input-shape x=a: the form is NAME=N,N, such as "

@@ -63,6 +63,24 @@ def test_misspelt_command_is_answered_with_a_similar_one() -> None:
     assert "No such command 'chek'. Did you mean 'check'?" in done.stderr
 
 
+LEAST = {
+    "memory_limit": {1}, "jobs": {0}, "runs": {1}, "samples": {1}, "seed": {0}, "threads": {1, 2},
+    "tolerance": {0}, "tries": {1}, "unroll": {0},
+}  # fmt: skip
+"""The least that an option may be, of any command."""
+
+
+def test_numbers_have_the_least_one_that_makes_sense() -> None:
+    found: dict[str, set[int]] = {}
+    for name in COMMANDS:
+        for each in load(name).params:
+            if getattr(each, "min", None) is not None:
+                found.setdefault(each.name, set()).add(each.min)
+    assert found == LEAST
+    said = refusal("diff", "a.onnx", "b.onnx", "--threads", "1")
+    assert said.endswith("'--threads': Input should be greater than or equal to 2\n")
+
+
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
     path = tmp_path / "good.onnx"

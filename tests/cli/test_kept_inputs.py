@@ -60,6 +60,7 @@ REFUSED = {
     "conform m.onnx -o m.onnx": f"the input 'm.onnx'; {FORCE}",
     "conform m.onnx -o w": f"the model's external data; {OTHER}",
     "conform m.onnx --verify --input x=x.npy -o x.npy": f"the input 'x.npy'; {OTHER}",
+    "conform m.onnx --verify --input a=x=x.npy -o x.npy": f"the input 'x.npy'; {OTHER}",
     "reduce m.onnx --refused --contract waivers.toml -o waivers.toml": (
         f"the input 'waivers.toml'; {OTHER}"
     ),
@@ -110,6 +111,14 @@ def test_annotated_model_is_a_file_of_its_own(options: str, message: str) -> Non
 def test_report_and_record_are_two_files() -> None:
     assert refusal("check", "m.onnx", "-o", "both.json", "--record", "both.json") == (
         "sonnx-ort: 'both.json' is also the file of the report; give the record another file\n"
+    )
+
+
+def test_two_files_are_one_by_another_name_too() -> None:
+    Path("other.json").write_text("{}", encoding="utf-8")
+    Path("same.json").symlink_to("other.json")
+    assert refusal("check", "m.onnx", "-o", "other.json", "--record", "same.json") == (
+        "sonnx-ort: 'same.json' is also the file of the report; give the record another file\n"
     )
 
 
