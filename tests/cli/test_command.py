@@ -77,8 +77,7 @@ def test_numbers_have_the_least_one_that_makes_sense() -> None:
             if getattr(each, "min", None) is not None:
                 found.setdefault(each.name, set()).add(each.min)
     assert found == LEAST
-    said = refusal("diff", "a.onnx", "b.onnx", "--threads", "1")
-    assert said.endswith("'--threads': Input should be greater than or equal to 2\n")
+    assert "'--threads'" in refusal("diff", "a.onnx", "b.onnx", "--threads", "1")
 
 
 @pytest.fixture

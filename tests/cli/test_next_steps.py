@@ -30,8 +30,11 @@ LOOPED = """(float[64] x, float[64] y, int64 n) => (float[64] z)
         (int64 i, bool before, float[64] s) => (bool after, float[64] t) {
             after = Identity(before) a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, s)
             t = Tanh(d) }> }"""
+MISFIT_AND_CUT = """(float[2] x, float[3] y, float[2, 3] q) => (float[?] z, float[2, 3] c)
+    <int64[1] s = {0}, int64[1] e = {2}> { z = Div(x, y) c = Slice(q, s, e) }"""
 
 SAVED = {
+    "s.onnx": MISFIT_AND_CUT,
     "o.onnx": DIVIDES_LATER,
     "j.onnx": JOINED,
     "m.onnx": DIVIDED,
@@ -199,6 +202,9 @@ def test_each_command_says_what_is_next(name: str) -> None:
     ("rewrite x.onnx -o e.onnx --edition preliminary --operators Div", "explain Div.R1"),
     ("run u.onnx --operators Abs,Graph --input x=y.npy",
      "conform u.onnx -o u.conforming.onnx --operators Abs,Graph --input x=y.npy"),
+    ("rewrite s.onnx -o e.onnx", "conform s.onnx -o s.conforming.onnx"),
+    ("rewrite s.onnx -o e.onnx --conform", "explain Div.float.R1"),
+    ("run s.onnx --conform", "explain Div.float.R1"),
 ])  # fmt: skip
 def test_rejection_says_what_is_next(line: str, following: str) -> None:
     done = command(*shlex.split(line))

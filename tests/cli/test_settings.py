@@ -9,6 +9,7 @@ import onnx
 import pytest
 from jsonschema import Draft7Validator
 
+import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.cli.settings import (
     _FOR_ALL_FILES,
@@ -26,7 +27,7 @@ from sonnx_ort.reporting.audit_report import AuditFormat
 from sonnx_ort.reporting.checked_models import FailOn
 from sonnx_ort.reporting.formats import ReportFormat
 from support.command import command, refusal
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 SETTINGS = """\
 broadcast = "explicit"
@@ -175,6 +176,33 @@ def test_settings_are_the_options_of_a_command_unless_it_gives_them(folder: Path
     assert command("check", model).returncode == 0
     assert command("check", model, "--broadcast", "reject").returncode == 1
     assert command("rewrite", model, "-o", folder / "enforced.onnx").returncode == 0
+
+
+@pytest.mark.parametrize(("setting", "options", "told"), [
+    ("", (), ""),
+    ('operators = "Div"', (), ""),
+    ('operators = "Mul"', (), "sonnx-ort: the model is already rewritten, without Mul; "),
+    ('operators = "Mul"', ("--operators", "Div"), ""),
+    ("", ("--operators", "Mul"), "sonnx-ort: the model is already rewritten, without Mul; "),
+])  # fmt: skip
+def test_enforced_model_keeps_its_operators_unless_others_are_named(
+    folder: Path, setting: str, options: tuple[str, ...], told: str
+) -> None:
+    model = parse("(float[2] x, float[2] y) => (float[2] z) { a = Div(x, y) z = Mul(a, y) }")
+    made = sonnx_ort.rewrite(model, operators="Div", backend="native")
+    onnx.save(made, folder / "e.onnx")
+    (folder / "sonnx-ort.toml").write_text(setting, encoding="utf-8")
+    native = ("--backend", "native", *options)
+    done = command("rewrite", folder / "e.onnx", "-o", folder / "f.onnx", *native)
+    assert done.returncode == (2 if told else 0)
+    assert done.stderr.startswith(told) if told else done.stderr == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_settings_are_shown_by_the_commands_that_read_them(name: str) -> None:
+    loaded = load(name)
+    shows = any(each.name == "show_settings" for each in loaded.params)
+    assert shows is isinstance(loaded, CommandWithSettings)
 
 
 def test_each_model_of_a_folder_has_its_own_settings(
