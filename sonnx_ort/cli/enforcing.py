@@ -116,9 +116,14 @@ def rewrite(
     for warning in caught:
         say(f"sonnx-ort: {warning.message}", err=True)
     if not quiet and not is_stream(output):
-        # What went to a device or a pipe cannot be read again.
-        kept = (None if path is None or is_stream(path) else path for path in (record, certificate))
-        say_next(after_rewrite(model, output, *kept, given), record, certificate)
+        kept_record, kept_certificate = _readable(record), _readable(certificate)
+        following = after_rewrite(model, output, kept_record, kept_certificate, given)
+        say_next(following, record, certificate)
+
+
+def _readable(written: Path | None) -> Path | None:
+    """A file that was written; None if it went to a device or a pipe, which is not read again."""
+    return None if written is None or is_stream(written) else written
 
 
 def _needs(written: Path) -> tuple[str, str]:

@@ -200,8 +200,7 @@ UNUSABLE = {
     "neither": ([], "give either -o FILE or --check FILE"),
     "both": (["-o", "a", "--check", "b"], "give either -o FILE or --check FILE"),
     "an enforced model to write one": (["-o", "c.json", "--enforced", "e.onnx"],
-        "--enforced needs --check; `sonnx-ort rewrite --certificate` writes a certificate of an "
-        "enforced model"),
+        "sonnx-ort: --enforced needs --check; `sonnx-ort rewrite --certificate` writes"),
     "the model itself": (["-o", "model.onnx"],
         "it would replace the input 'model.onnx'; name another file"),
     "no certificate": (["--check", "model.onnx"], "'model.onnx' is no certificate"),
