@@ -247,6 +247,24 @@ def test_nodes_of_inner_graphs_count_for_what_is_reduced() -> None:
     assert shown.splitlines()[-1] == f"next: sonnx-ort {following}"
 
 
+RECORDED = ["u.annotated.onnx: written", "u.json: written", "next: sonnx-ort verify u.onnx u.json"]
+
+
+@pytest.mark.parametrize(("options", "stream"), [
+    ("", "stdout"),
+    ("--format json", "stderr"),
+    ("--format json -o report.json", "stdout"),
+])  # fmt: skip
+def test_files_beside_a_report_for_a_program_are_told_beside_it(options: str, stream: str) -> None:
+    line = f"check u.onnx --record u.json --annotate u.annotated.onnx {options}"
+    assert getattr(command(*line.split()), stream).splitlines()[-3:] == RECORDED
+
+
+def test_record_that_cannot_be_read_again_is_not_verified() -> None:
+    done = command("check", "u.onnx", "--record", "/dev/null")
+    assert done.stdout.splitlines()[-1] == "/dev/null: written"
+
+
 def test_check_of_nothing_leads_to_that_of_all_operators() -> None:
     lines = [line for line, _ in islice(steps("check m.onnx --operators Add --backend native"), 2)]
     assert lines[1] == "check m.onnx --backend native"
