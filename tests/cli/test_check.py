@@ -109,6 +109,17 @@ def test_what_cannot_be_done_is_told(
     assert {path.stem for path in Path().iterdir()} == {*models, "text"}
 
 
+@pytest.mark.parametrize("option", ["--record", "--annotate"])
+def test_unusable_model_of_a_folder_is_not_written_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("there/empty.onnx").touch()
+    said = refusal("check", "there", option, "new").splitlines()[-1]
+    assert said == f"sonnx-ort: {option} needs exactly one model, given as a file"
+
+
 @pytest.mark.parametrize("options", [[], ["--broadcast", "explicit"], ["--format", "text"]])
 def test_text_is_an_overview_unless_all_of_it_is_asked_for(
     models: dict[str, Path], options: list[str]

@@ -32,8 +32,13 @@ LOOPED = """(float[64] x, float[64] y, int64 n) => (float[64] z)
             t = Tanh(d) }> }"""
 MISFIT_AND_CUT = """(float[2] x, float[3] y, float[2, 3] q) => (float[?] z, float[2, 3] c)
     <int64[1] s = {0}, int64[1] e = {2}> { z = Div(x, y) c = Slice(q, s, e) }"""
+BROADCAST_AND_MISFIT = """(float[2, 3] x, float[3] y, float[4] q) => (float[2, 3] z, float[?,?] w)
+    { z = Div(x, y) w = Div(x, q) }"""
+OPEN = "(int32[n] x, int32[m] y) => (int32[?] z) { z = Div(x, y) }"
 
 SAVED = {
+    "t.onnx": BROADCAST_AND_MISFIT,
+    "v.onnx": OPEN,
     "s.onnx": MISFIT_AND_CUT,
     "o.onnx": DIVIDES_LATER,
     "j.onnx": JOINED,
@@ -53,6 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         onnx.save(parse(graph), name)
     Path("c.toml").write_text("[inputs.y]\nrange = [1, 9]\n", encoding="utf-8")
     Path("c0.toml").write_text("[inputs.y]\nrange = [0, 0]\n", encoding="utf-8")
+    Path("c2.toml").write_text("[sizes]\nn = [2, 2]\nm = [3, 3]\n", encoding="utf-8")
     Path("w.toml").write_text(
         '[[waiver]]\nrule = "Div.float.R1"\nnode = "ratio"\nreason = "meant"\nwho = "a board"\n'
         "until = 9999-12-31\n",
@@ -205,6 +211,9 @@ def test_each_command_says_what_is_next(name: str) -> None:
     ("rewrite s.onnx -o e.onnx", "conform s.onnx -o s.conforming.onnx"),
     ("rewrite s.onnx -o e.onnx --conform", "explain Div.float.R1"),
     ("run s.onnx --conform", "explain Div.float.R1"),
+    ("rewrite t.onnx -o e.onnx", "conform t.onnx -o t.conforming.onnx"),
+    ("rewrite t.onnx -o e.onnx --broadcast explicit", "explain Broadcast.E1"),
+    ("rewrite v.onnx -o e.onnx --contract c2.toml", "explain Div.int.R1"),
 ])  # fmt: skip
 def test_rejection_says_what_is_next(line: str, following: str) -> None:
     done = command(*shlex.split(line))

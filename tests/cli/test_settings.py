@@ -140,6 +140,8 @@ WRONG = [
     ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
     ('[[per-file]]\nedition = "typed"',
      "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'"),
+    ("[[per-file]]\nfiles = []",
+     "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'"),
     ('[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
      "'waivers' applies to all files; write it above 'per-file'"),
 ]  # fmt: skip
