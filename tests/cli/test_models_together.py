@@ -155,6 +155,14 @@ def test_model_on_standard_input(folder: Path) -> None:
     assert json.loads(done.stdout)["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
 
 
+@pytest.mark.parametrize("option", ["--record", "--annotate"])
+def test_model_on_standard_input_is_no_file_to_write_of(folder: Path, option: str) -> None:
+    content = (folder / "broken.onnx").read_bytes()
+    done = _process("check", "-", option, "new", stdin=content)
+    said = f"sonnx-ort: {option} needs exactly one model, given as a file\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", said)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
 @pytest.mark.parametrize(
     ("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
