@@ -306,6 +306,11 @@ def test_bundled_model_comes_to_a_record_or_to_what_its_author_has_to_do(
     assert all("no difference\n" in text for text in records)
 
 
+def test_name_that_begins_as_an_option_stays_a_file_of_the_next_command() -> None:
+    done = command("run", "./-m.onnx", "--input", "y=y.npy")
+    assert done.stdout.splitlines()[-1] == "next: sonnx-ort audit ./-m.onnx --input y=y.npy"
+
+
 def test_quiet_command_says_nothing_of_it() -> None:
     for line in ("rewrite m.onnx -o e.onnx", "verify e.onnx r.json", "run m.onnx", "audit m.onnx"):
         if line.startswith("verify"):
