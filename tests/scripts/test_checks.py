@@ -197,8 +197,8 @@ def test_commit_is_checked_by_the_commands_of_the_project():
 @pytest.mark.parametrize(
     ("arguments", "thorough", "cases"),
     [
-        ((), False, ["--cases", "4"]),
-        (("--junit-xml=results.xml",), False, ["--cases", "4"]),
+        ((), False, ["--cases", "2"]),
+        (("--junit-xml=results.xml",), False, ["--cases", "2"]),
         ((), True, []),
         (("tests/cli",), False, []),
         (("tests/cli", "--junit-xml=results.xml"), False, []),
@@ -209,7 +209,7 @@ def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thoroug
     monkeypatch.setattr(Environment, "call", lambda _, command, *_1, **_2: calls.append(command))
     choose_checks(Environment(), arguments, thorough=thorough)["pytest"]()
     (command,) = calls
-    assert [word for word in command if word in ("--cases", "4")] == cases
+    assert [word for word in command if word in ("--cases", "2")] == cases
 
 
 def test_python_without_the_extensions_tries_the_other_backends():
