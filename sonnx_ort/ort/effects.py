@@ -26,7 +26,7 @@ class Effect(enum.Enum):
 
 _KEEPS = {
     "CastElimination": "removes a Cast to the type that the operand has",
-    "CommonSubexpressionElimination": "computes equal nodes once",
+    "CommonSubexpressionElimination": "computes equal nodes once; attributes 0 and -0 are equal",
     "ConstantFolding": "runs kernels before the run",
     "ConstantSharing": "stores equal constants once",
     "EliminateDropout": "removes a Dropout of inference",

@@ -9,6 +9,7 @@ from functools import reduce
 from operator import or_
 from types import MappingProxyType
 
+import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.guards import GUARD
@@ -104,8 +105,6 @@ class ValueNumbering:
             computation: Hashable = None
             if attributes is not None and node.op_type not in _RANDOM:
                 computation = (node.op_identifier(), attributes, inputs, index)
-                if node.op_type == "Constant":
-                    computation = attributes
             self._numbers[output] = self._number(computation)
 
     def _number(self, computation: Hashable) -> int:
@@ -128,12 +127,14 @@ def _attributes(attributes: Iterable[ir.Attr]) -> Hashable:
                 if content is None:
                     return None
                 contents.append((attribute.name, content))
+            case ir.AttributeType.FLOAT | ir.AttributeType.FLOATS:
+                # -0 equals 0, for ONNX Runtime as well, but the results differ.
+                bits = np.array(attribute.value, np.float32).tobytes()
+                contents.append((attribute.name, attribute.type, bits))
             case (
                 ir.AttributeType.INT
-                | ir.AttributeType.FLOAT
                 | ir.AttributeType.STRING
                 | ir.AttributeType.INTS
-                | ir.AttributeType.FLOATS
                 | ir.AttributeType.STRINGS
             ):
                 value = attribute.value
