@@ -16,7 +16,7 @@ import onnx_ir as ir
 from onnx import defs
 
 from sonnx_ort.facts.schemas import operator_schema
-from sonnx_ort.loading.traversal import every_node, in_words, subgraphs_of
+from sonnx_ort.loading.traversal import every_node, in_words, producers, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 Name = tuple[str, str]
@@ -26,7 +26,7 @@ _MICROSOFT, _BLOCKS = "com.microsoft", "com.microsoft.nchwc"
 _FUNCTIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 
 ANY = frozenset[str]()
-"""A node may stand in the place of any operator."""
+"""A node moves or converts what the node before it computes, and may stand where that one may."""
 
 MADE: Mapping[Name, frozenset[str]] = MappingProxyType(
     {
@@ -47,12 +47,13 @@ MADE: Mapping[Name, frozenset[str]] = MappingProxyType(
         (_MICROSOFT, "FusedConv"): _FUNCTIONS | {"Add"},
         (_MICROSOFT, "FusedGemm"): _FUNCTIONS,
         (_MICROSOFT, "FusedMatMul"): frozenset({"MatMul", "Transpose"}),
+        (_BLOCKS, "Conv"): _FUNCTIONS | {"Add", "Conv", "Sum"},
+        (_BLOCKS, "ReorderInput"): ANY,
+        (_BLOCKS, "ReorderOutput"): ANY,
+        (_BLOCKS, "Upsample"): frozenset({"Resize", "Upsample"}),
         **{
-            (_BLOCKS, name): ANY
-            for name in (
-                *("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"),
-                *("ReorderInput", "ReorderOutput", "Upsample"),
-            )
+            (_BLOCKS, name): frozenset({name})
+            for name in ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
         },
     }
 )
@@ -60,6 +61,9 @@ MADE: Mapping[Name, frozenset[str]] = MappingProxyType(
 
 A node is in the place of another one if it computes the value of that name.
 """
+
+_SCALED = frozenset({"BatchNormalization", "Mul"})
+"""The operators of which a convolution in blocks is made that has one factor for each channel."""
 
 REMOVED = frozenset(
     {
@@ -133,29 +137,44 @@ class _Known:
         name = _operator_of(node)
         for output in node.outputs:
             before = self.computing.get(str(output.name), set())
-            if name in before or (before & self.defined and not name[0]):
+            if name in before:
                 return
             ways = before, *self.in_branches.get(str(output.name), ())
-            if not any(self._may_stand_for(name, each) for each in ways):
+            if not any(self._may_stand_for(node, each) for each in ways):
                 replaced = " or ".join(sorted(operator for _, operator in before))
                 instead = f", which {replaced} computed" if before else ""
                 yield f"{in_words(node)} computes '{output.name}'{instead}"
                 return
 
-    def _may_stand_for(self, name: Name, before: set[Name]) -> bool:
-        """Whether an operator may compute what others computed, or a new value if none did."""
-        if name in before:
+    def _may_stand_for(self, node: ir.Node, before: set[Name]) -> bool:
+        """Whether a node may compute what others computed, or a new value if none did."""
+        name = _name(node)
+        if name in before or (before & self.defined and not name[0]):
             return True
         replaced = {operator for _, operator in before}
         allowed = MADE.get(name)
         if replaced <= REMOVED:
             in_definition = bool(self.defined) and not name[0]
             return name in self.operators or allowed is not None or in_definition
-        return allowed is not None and (not allowed or bool(replaced & allowed))
+        if allowed is None:
+            return False
+        source = None if allowed else next(producers(node.inputs[:1]), None)
+        if source is not None:
+            return self._may_stand_for(source, before)
+        return not allowed or bool(replaced & (allowed | (_SCALED if _scales(node) else ANY)))
 
 
 def _operator_of(node: ir.Node) -> Name:
     return "" if node.domain == "ai.onnx" else node.domain, node.op_type
+
+
+def _scales(node: ir.Node) -> bool:
+    """Whether a convolution in blocks multiplies each channel by a factor and does no more."""
+    weights = node.inputs[1].const_value if len(node.inputs) > 1 and node.inputs[1] else None
+    if _name(node) != (_BLOCKS, "Conv") or weights is None:
+        return False
+    channels = node.attributes.get_int("group", 1)
+    return tuple(weights.shape.numpy()) == (channels, 1, 1, 1)
 
 
 def _is_defined(name: Name, version: int) -> bool:
