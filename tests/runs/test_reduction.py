@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.runs.reduce.shrinking import Known, Trial, smaller, with_nodes
+from sonnx_ort.runs.reduce.shrinking import Known, Trial, least, shrink, smaller, with_nodes
 from support.graphs import parse
 
 LEAST = np.iinfo(np.int32).min
@@ -251,7 +251,7 @@ def known(*names: str) -> Known:
 def test_part_reads_inputs_and_gives_what_the_rest_reads(
     kept: list[int], inputs: list[str], outputs: list[str], constants: list[str]
 ) -> None:
-    found = with_nodes(TRIAL, kept, known("a", "b", "d"))
+    found = with_nodes(TRIAL, kept, known("a", "b", "d", "two"))
     assert found is not None
     graph = found.model.graph
     assert [value.name for value in graph.input] == inputs
@@ -267,9 +267,19 @@ def test_value_at_a_cut_has_what_the_run_gave_it() -> None:
     assert found.runs[0]["a"].tolist() == [3, 6]
 
 
-@pytest.mark.parametrize("kept", [[], [1]], ids=["no output", "unknown type"])
-def test_there_is_no_part(kept: list[int]) -> None:
-    assert with_nodes(TRIAL, kept, Known()) is None
+@pytest.mark.parametrize(("kept", "values"), [
+    pytest.param([], [], id="no output"), pytest.param([1], [], id="unknown types"),
+    pytest.param([0, 1, 4], ["a"], id="unknown type of one output"),
+])  # fmt: skip
+def test_there_is_no_part(kept: list[int], values: list[str]) -> None:
+    assert with_nodes(TRIAL, kept, known(*values)) is None
+
+
+def test_part_has_the_outputs_that_it_reads_itself_and_not_what_nothing_reads() -> None:
+    text = "(float[2] x) => (float[1] a, float[1] z) { a, b = Split <axis = 0> (x) z = Neg(a) }"
+    found = with_nodes(Trial(parse(text), ({"x": X},)), [0, 1], known("a", "b"))
+    assert found is not None
+    assert [value.name for value in found.model.graph.output] == ["a", "z"]
 
 
 def test_sizes_that_differ_between_runs_are_open() -> None:
@@ -283,6 +293,7 @@ def test_sizes_that_differ_between_runs_are_open() -> None:
         for value in (*found.model.graph.input, *found.model.graph.output)
     ]
     assert [dim.dim_value for dim in dims] == [0, 2]
+    assert [feeds["a"].size for feeds in found.runs] == [2, 1]
 
 
 def test_axes_become_shorter_with_the_constants_that_say_their_size() -> None:
@@ -322,3 +333,224 @@ def test_input_that_is_omitted_stays_so() -> None:
     ]
     assert clips
     assert [clip for clip in clips if len(clip.input) > 1 and clip.input[1]] == []
+
+
+ONE = "(float[4] x) => (float[4] z) {{ {} }}"
+
+
+@pytest.mark.parametrize(("text", "made"), [
+    pytest.param("(float[4] x) => (float[4] z, float[4] w) { z = Neg(x) w = Exp(x) }",
+                 "(float[4] x) => (float[4] w) { z = Neg(x) w = Exp(x) }", id="output"),
+    pytest.param(ONE.format("z = Neg(x) d = Exp(x)"), ONE.format("z = Neg(x)"),
+                 id="node that nothing reads"),
+    pytest.param("(float[4] x, float[4] u) => (float[4] z) <float[4] k = {1, 1, 1, 1}> "
+                 "{ z = Neg(x) }", ONE.format("z = Neg(x)"), id="values that nothing reads"),
+    pytest.param(ONE.format("a = Abs(x) z = Neg(a)"), ONE.format("z = Neg(x)"), id="node"),
+    pytest.param(ONE.format("a = Abs(x) z = Neg(a)"),
+                 "(float[4] x) => (float[4] a) { a = Abs(x) }", id="node of an output"),
+    pytest.param("(float[4] x, bool c) => (float[4] z) { z = If(c) <then_branch = t () => "
+                 "(float[4] u) { v = Abs(x) u = Neg(v) }, else_branch = e () => (float[4] w) "
+                 "{ w = Sin(x) }> }",
+                 "(float[4] x, bool c) => (float[4] z) { _v = Abs(x) z = Neg(_v) }", id="branch"),
+    pytest.param("(float[4] x, bool c) => (float[4] z) { z = If(c) <then_branch = t () => "
+                 "(float[4] u) { u = Abs(x) }, else_branch = e () => (float[4] w) "
+                 "{ w = Sin(x) }> }",
+                 "(float[4] x, bool c) => (float[4] z) { z = Sin(x) }", id="other branch"),
+    pytest.param("(float[4] x) => (float[4] z) <int64 n = {2}> { [l] z = Loop(n, \"\", x) <body = "
+                 "b (int64 i, bool go, float[4] v) => (bool on, float[4] w) "
+                 "{ on = Identity(go) w = Abs(v) }> }",
+                 "(float[4] x) => (float[4] z) <int64 n = {2}> "
+                 "{ l_on = Identity(\"\") z = Abs(x) }", id="body of a loop"),
+    pytest.param("(float[4] x, bool c) => (float[4] z) { z = If(c) <then_branch = t () => "
+                 "(float[4] u) { d = Exp(x) u = Abs(x) }, else_branch = e () => (float[4] w) "
+                 "{ w = Sin(x) }> }",
+                 "(float[4] x, bool c) => (float[4] z) { z = If(c) <then_branch = t () => "
+                 "(float[4] u) { u = Abs(x) }, else_branch = e () => (float[4] w) "
+                 "{ w = Sin(x) }> }", id="node of a branch that nothing reads"),
+    pytest.param("(float[4] x, bool c) => (float[4] z) { b = Exp(x) d = If(c) <then_branch = t () "
+                 "=> (float[4] u) { u = Abs(b) }, else_branch = e () => (float[4] w) "
+                 "{ w = Sin(x) }> z = Neg(d) }",
+                 "(float[4] x, bool c) => (float[4] z) { b = Exp(x) d = Abs(b) z = Neg(d) }",
+                 id="branch between nodes"),
+    pytest.param(ONE.format("k = Constant <value_float = 1.0> () z = Add(x, k)"),
+                 ONE.format('z = Add(x, "")'), id="node that reads nothing"),
+    pytest.param("(float[4] x, float[4] y) => (float[4] z) { a = Max(x, y) z = Neg(a) }",
+                 "(float[4] x, float[4] y) => (float[4] z) { z = Neg(y) }",
+                 id="node that reads two values"),
+    pytest.param(ONE.format("z = Elu <alpha = 2.0> (x)"), ONE.format("z = Elu(x)"),
+                 id="attribute"),
+    pytest.param(ONE.format("z = Clip(x, x)"), ONE.format("z = Clip(x)"), id="last input"),
+    pytest.param(ONE.format("z = Neg(x)"), "(float[1] x) => (float[1] z) { z = Neg(x) }",
+                 id="size that becomes 1"),
+    pytest.param(ONE.format("z = Neg(x)"), "(float[2] x) => (float[2] z) { z = Neg(x) }",
+                 id="half of a size"),
+    pytest.param("(float[4] x, float[9, 9] y) => (float[9, 9] z) { z = Neg(y) }",
+                 "(float[4] x, float[4, 4] y) => (float[4, 4] z) { z = Neg(y) }",
+                 id="half of a size of two axes"),
+    pytest.param(ONE.format("z = Neg(x)"),
+                 "() => (float[4] z) <float[4] x = {1, 1, 1, 1}> { z = Neg(x) }",
+                 id="input that becomes a constant"),
+])  # fmt: skip
+def test_one_thing_less_is_tried(text: str, made: str) -> None:
+    model = parse(text)
+    arrays = {
+        value.name: np.ones(
+            [dim.dim_value for dim in value.type.tensor_type.shape.dim],
+            onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type),
+        )
+        for value in model.graph.input
+    }
+    tried = list(smaller(Trial(model, (arrays,))))
+    assert onnx.printer.to_text(parse(made)) in [onnx.printer.to_text(t.model) for t in tried]
+    for each in tried:
+        assert each.runs[0].keys() <= {value.name for value in each.model.graph.input}
+
+
+FUNCTIONS = """(float[4] x) => (float[4] z) {{ {} }}
+    <opset_import: ["": 17], domain: "l"> f (v) => (e) {{ a = Abs(v) e = Neg(a) }}
+    <opset_import: ["": 17], domain: "l"> g (v) => (e) {{ e = Neg(v) }}"""
+
+
+def test_function_that_nothing_calls_is_left_out_and_others_are_put_in_line() -> None:
+    model = parse(FUNCTIONS.format("[n] z = l.f(x)"), domains={"l": 1})
+    made = [each.model for each in smaller(Trial(model, ({},)))]
+    assert ["f"] in [[function.name for function in each.functions] for each in made]
+    in_line = ONE.format("n_a = Abs(x) z = Neg(n_a)")
+    assert parse(in_line).graph in [each.graph for each in made]
+    for function in (f for each in made for f in each.functions if f.name == "f"):
+        computed = {name for node in function.node for name in node.output}
+        assert {*function.output} <= computed | {*function.input}
+    # Within functions nodes are left out as well.
+    assert any([len(f.node) for f in each.functions] == [1, 1] for each in made)
+
+
+def test_function_that_another_one_calls_stays() -> None:
+    text = FUNCTIONS.replace("e = Neg(v)", "e = l.f(v)")
+    model = parse(text.format("z = l.g(x)"), domains={"l": 1})
+    for entry in model.functions:
+        entry.opset_import.add(domain="l", version=1)
+    made = [each.model for each in smaller(Trial(model, ({},)))]
+    assert ["g"] not in [[function.name for function in each.functions] for each in made]
+
+
+def test_first_elements_stay_and_numbers_of_data_that_are_a_size_by_chance() -> None:
+    text = "(int64[4, 3] x, int64[4] y) => (int64[4] z) <float[1] k = {4}> { z = Neg(y) }"
+    arrays = {"x": np.arange(12).reshape(4, 3), "y": np.array([4, 3, 4, 3])}
+    halves = [
+        each
+        for each in smaller(Trial(parse(text), (arrays,)))
+        if each.runs[0].keys() == arrays.keys() and each.runs[0]["y"].size == 2
+    ]
+    (half,) = halves
+    assert half.runs[0]["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert half.runs[0]["y"].tolist() == [4, 3]
+    assert numpy_helper.to_array(half.model.graph.initializer[0]).tolist() == [4]
+
+
+def test_largest_sizes_become_smaller_first() -> None:
+    text = "(float[2] x, float[9] y) => (float[9] z) { z = Add(x, y) }"
+    arrays = {"x": X, "y": np.ones(9, np.float32)}
+    shapes = [
+        (each.runs[0]["x"].size, each.runs[0]["y"].size)
+        for each in smaller(Trial(parse(text), (arrays,)))
+        if each.runs[0].keys() == arrays.keys()
+    ]
+    assert list(dict.fromkeys(shapes)) == [(2, 9), (2, 1), (2, 4), (1, 9)]
+
+
+def test_constant_takes_the_place_of_the_default_of_an_input() -> None:
+    model = parse(ONE.format("z = Neg(x)"), constants={"x": np.zeros(4, np.float32)})
+    arrays = {"x": np.ones(4, np.float32)}
+    (made,) = (e.model for e in smaller(Trial(model, (arrays,))) if not e.model.graph.input)
+    assert [numpy_helper.to_array(each).tolist() for each in made.graph.initializer] == [[1] * 4]
+
+
+def test_what_is_said_of_values_between_is_left_out() -> None:
+    model = parse(ONE.format("a = Abs(x) z = Neg(a)"))
+    model.graph.value_info.add(name="a")
+    assert any(
+        len(each.model.graph.node) == 2 and not each.model.graph.value_info
+        for each in smaller(Trial(model, ({},)))
+    )
+
+
+def test_one_of_several_runs_is_tried_before_anything_else() -> None:
+    runs = tuple({"x": np.full(4, number, np.float32)} for number in range(2))
+    tried = [each.runs for each in smaller(Trial(parse(ONE.format("z = Neg(x)")), runs))]
+    assert tried[:2] == [(runs[0],), (runs[1],)]
+    assert all(len(each) == 2 for each in tried[2:])
+
+
+def test_large_inputs_become_no_constants() -> None:
+    model = parse("(float[99999] x) => (float[99999] z) { z = Neg(x) }")
+    runs = ({"x": np.ones(99999, np.float32)},)
+    assert all(each.model.graph.input for each in smaller(Trial(model, runs)))
+
+
+@pytest.mark.parametrize("needed", [[], [0], [7], [2, 5], [0, 1, 6], list(range(8))], ids=str)
+def test_items_that_are_needed_remain(needed: list[int]) -> None:
+    tried: list[list[int]] = []
+
+    def enough(items: list[int]) -> bool:
+        tried.append(items)
+        return set(needed) <= set(items)
+
+    found = least(range(8), enough)
+    assert set(found) == set(needed) or (not needed and len(found) == 1)
+    assert len(tried) < 32
+
+
+def test_what_is_known_of_a_value_comes_from_all_runs_or_from_the_runtime() -> None:
+    of_int = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT64, [7])
+    runs = [{"a": np.ones((2, 3), np.float32), "b": X}, {"a": np.ones((2, 5), np.float32)}]
+    known = Known(runs, {"b": of_int, "c": of_int})
+    a, b, c = (known.declaration(name) for name in "abc")
+    assert a is not None
+    assert [dim.dim_value for dim in a.type.tensor_type.shape.dim] == [2, 0]
+    assert (b and b.type, c and c.type) == (of_int, of_int)
+    assert known.declaration("d") is None
+    assert Known([{"a": X}, {"a": X[None]}]).declaration("a") == onnx.helper.make_tensor_value_info(
+        "a", onnx.TensorProto.FLOAT, None
+    )
+    assert known.feeds(1, {}, ["a"])["a"].shape == (2, 5)
+    given = {"b": X * 2}
+    assert known.feeds(1, given, ["a", "b", "c"]).keys() == {"a", "b"}
+    assert known.feeds(0, given, ["b"])["b"] is given["b"]
+
+
+def test_functions_and_metadata_stay_in_a_part() -> None:
+    model = parse(FUNCTIONS.format("a = l.f(x) z = Neg(a)"), domains={"l": 1})
+    model.metadata_props.add(key="k", value="v")
+    found = with_nodes(Trial(model, ({"x": np.ones(4, np.float32)},)), [0], known("a"))
+    assert found is not None
+    assert [function.name for function in found.model.functions] == ["f", "g"]
+    assert [entry.value for entry in found.model.metadata_props] == ["v"]
+
+
+def test_no_more_is_tried_than_is_allowed_and_nothing_of_what_shows_nothing() -> None:
+    tried: list[Trial] = []
+
+    def shows(trial: Trial) -> bool:
+        tried.append(trial)
+        return False
+
+    trial = Trial(parse(ONE.format("a = Abs(x) b = Exp(a) z = Neg(b)")), ({},))
+    assert shrink(trial, shows, lambda _: Known(), most_tries=2) is trial
+    assert len(tried) == 2
+    assert shrink(trial, shows, lambda _: Known()) is trial
+    assert len(tried) == 2 + 3
+    assert shrink(trial, shows, lambda _: known("a", "b"), most_tries=1) is trial
+    assert len(tried) == 2 + 3 + 1
+
+
+def test_one_thing_after_the_other_is_left_out_as_long_as_it_shows() -> None:
+    trial = Trial(parse(ONE.format("a = Abs(x) b = Exp(a) d = Sin(b) z = Neg(d)")), ({},))
+
+    def shows(trial: Trial) -> bool:
+        return any(node.op_type == "Sin" for node in trial.model.graph.node)
+
+    found = shrink(trial, shows, lambda _: Known())
+    assert [node.op_type for node in found.model.graph.node] == ["Sin"]
+    found = shrink(trial, shows, lambda _: known("a", "b", "d"))
+    assert [tensor.name for tensor in found.model.graph.initializer] == ["b"]
+    assert [value.name for value in found.model.graph.output] == ["d"]
