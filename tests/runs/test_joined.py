@@ -212,3 +212,47 @@ def test_numbers_of_no_operand_are_those_that_the_operator_says(
         np.save(tmp_path / f"{name}.npy", array)
     node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
     assert (node.node, str(node.verdict)) == ("read", "exact")
+
+
+SPLIT = "Split <axis = 0, num_outputs = 2> (p)"
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, "admitted"), (1e-3, "outside")])
+@pytest.mark.parametrize(
+    ("nodes", "sign"), [(f"a, z = {SPLIT}", 1), (f"a, b = {SPLIT} z = Neg(b)", -1)]
+)
+def test_later_result_of_what_moves_a_joined_sum_is_held_to_its_own_elements(
+    nodes: str, sign: int, error: float, verdict: str, tmp_path: Path
+) -> None:
+    model = parse(
+        f"(float[n, k] x, float[k, m] y) => (float[p, m] z) {{ p = MatMul(x, y) {nodes} }}",
+        opset=18,
+    )
+    x, y = (arrays()[name] for name in "xy")
+    z = sign * (x @ y)[2:]
+    z[1, 3] += F(error)
+    before = {"a": (x @ y)[:2]} if sign > 0 else {}  # with it, the run would have to have b too
+    for name, array in {"x": x, "y": y, "z": z, **before}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
+    assert (str(node.verdict), node.reason) == (verdict, "")
+
+
+def test_padding_of_an_attribute_is_its_number(tmp_path: Path) -> None:
+    model = parse(
+        "(float[2] x) => (float[4] z) "
+        "{ c = Mul(x, x) [read] z = Pad <pads = [1, 1], value = 7.0> (c) }",
+        opset=10,
+    )
+    for name, array in {"x": F([1.5, 2.5]), "z": F([7, 2.25, 6.25, 7])}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
+    assert (node.node, str(node.verdict)) == ("read", "exact")
+
+
+def test_joined_value_that_nothing_defines_is_not_known(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (int32[2] z) { c = Cast <to = 6> (x) [read] z = Neg(c) }")
+    for name, array in {"x": F([np.inf, 1]), "z": np.int32([0, -1])}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
+    assert (str(node.verdict), node.reason) == ("not known", "the value 'c' is not known")
