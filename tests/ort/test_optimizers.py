@@ -13,8 +13,12 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS, switch_off_optimizers
-from sonnx_ort.ort.session_options import config_entry
+from sonnx_ort.ort.optimizers import (
+    DISABLED_OPTIMIZERS,
+    disabled_optimizers,
+    switch_off_optimizers,
+)
+from sonnx_ort.ort.session_options import config_entry, require_same_results
 from support.backends import BACKENDS, with_guards
 from support.patterns import FUSIONS, PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread
@@ -42,6 +46,26 @@ def test_no_optimizer_is_listed_twice():
     listed = config_entry(options, DISABLED_OPTIMIZERS).split(";")
     assert listed.count("ReshapeFusion") == 1
     assert len({*listed}) == len(listed) > len(OF_GUARDS)
+
+
+def test_argument_of_a_session_has_those_that_are_off_too():
+    options = ort.SessionOptions()
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, "ConvAddFusion;;DivMulFusion")
+    off = disabled_optimizers(options, ["DivMulFusion", "GeluFusionL1"])
+    assert off == ["ConvAddFusion", "DivMulFusion", "GeluFusionL1"]
+
+
+def test_option_that_would_change_results_may_say_that_it_does_not():
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.set_denormal_as_zero", "0")
+    require_same_results(options)
+    options.add_session_config_entry("optimization.enable_gelu_approximation", "1")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        require_same_results(options)
+    assert str(caught.value) == (
+        "the session option optimization.enable_gelu_approximation=1 replaces Gelu by an "
+        "approximation; remove it"
+    )
 
 
 def feeds(session):
