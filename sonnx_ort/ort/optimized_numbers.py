@@ -148,7 +148,7 @@ class _Known:
 
     def _may_stand_for(self, node: ir.Node, before: set[Name]) -> bool:
         """Whether a node may compute what others computed, or a new value if none did."""
-        name = _name(node)
+        name = _operator_of(node)
         if name in before or (before & self.defined and not name[0]):
             return True
         replaced = {operator for _, operator in before}
@@ -171,7 +171,7 @@ def _operator_of(node: ir.Node) -> Name:
 def _scales(node: ir.Node) -> bool:
     """Whether a convolution in blocks multiplies each channel by a factor and does no more."""
     weights = node.inputs[1].const_value if len(node.inputs) > 1 and node.inputs[1] else None
-    if _name(node) != (_BLOCKS, "Conv") or weights is None:
+    if _operator_of(node) != (_BLOCKS, "Conv") or weights is None:
         return False
     channels = node.attributes.get_int("group", 1)
     return tuple(weights.shape.numpy()) == (channels, 1, 1, 1)

@@ -107,6 +107,21 @@ def test_product_with_a_reciprocal_becomes_another_value(element_type, x, y, lev
     assert result != as_written
 
 
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_nodes_whose_attributes_are_zeros_of_either_sign_are_merged(level, tmp_path):
+    """Once the results stay, no session has to be refused for such nodes."""
+    model = parse(
+        "(float[1] x) => (float[1] a, float[1] b)"
+        " { p = LeakyRelu <alpha = 0.0> (x) q = LeakyRelu <alpha = -0.0> (x)"
+        " a = Neg(p) b = Neg(q) }"
+    )
+    feeds = {"x": np.array([-1], np.float32)}
+    as_written = optimized(model, tmp_path, LEVELS["none"])[0].run(None, feeds)
+    results = optimized(model, tmp_path, level)[0].run(None, feeds)
+    assert np.signbit(as_written).tolist() == [[False], [True]]
+    assert np.signbit(results[0]) == np.signbit(results[1])
+
+
 GUARD = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[0].canary)
 IMPOSSIBLE_SHAPE = {"x": np.ones(4, np.float32), "s": np.array([-102])}
 
