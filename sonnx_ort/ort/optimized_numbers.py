@@ -161,7 +161,10 @@ class _Known:
         source = None if allowed else next(producers(node.inputs[:1]), None)
         if source is not None:
             return self._may_stand_for(source, before)
-        return not allowed or bool(replaced & (allowed | (_SCALED if _scales(node) else ANY)))
+        # A convolution with an activation computes what that operator did.
+        activation = node.attributes.get_string("activation", "")
+        further = {activation} | (_SCALED if _scales(node) else ANY)
+        return not allowed or bool(replaced & (allowed | further))
 
 
 def _operator_of(node: ir.Node) -> Name:

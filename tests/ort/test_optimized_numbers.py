@@ -80,6 +80,8 @@ GEMM = "(float[2,4] x) => (float[] z) { c = Gemm(x, m)"
     (f"{CONV} z = Gelu(c) }}", "all", {("Conv", ""), ("Gelu", ""), ("ReorderOutput", "Gelu")}),
     (f"{CONV} z = HardSwish(c) }}", "all",
      {("Conv", ""), ("HardSigmoid", ""), ("Mul", ""), ("ReorderOutput", "HardSwish")}),
+    (f"{CONV} d = HardSwish(c) z = Neg(d) }}", "all",
+     {("Conv", ""), ("ReorderOutput", "HardSwish")}),
     (f"{CONV} z = Mul(c, f) }}", "all", {("Conv", ""), ("ReorderOutput", "Mul")}),
     (f"{CONV} d = BatchNormalization(c, b, b, b, b) z = Neg(d) }}", "all",
      {("Conv", ""), ("ReorderOutput", "BatchNormalization")}),
