@@ -1,6 +1,7 @@
 """The public functions from file to file: `certify` and `rewrite_file`."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -8,6 +9,7 @@ import onnx
 
 from sonnx_ort.analysis.certificates import Certificate
 from sonnx_ort.analysis.contracts import ContractSource
+from sonnx_ort.analysis.report import ContractFile
 from sonnx_ort.api.rewriting import warn_unless_runnable
 from sonnx_ort.api.unenforced import warn_of_unenforced
 from sonnx_ort.backends import Backend
@@ -120,7 +122,45 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             replace an input file, or the external data would replace another file; or if the
             enforced model cannot be certified.
     """
-    source, target = Path(source), Path(target)
+    return write_rewritten(
+        Path(source),
+        Path(target),
+        external_data,
+        None if record is None else Path(record),
+        None if certificate is None else Path(certificate),
+        None if cache is None else Path(cache),
+        options,
+        force=force,
+    )
+
+
+def write_rewritten(  # noqa: PLR0913, PLR0917 - one for each choice
+    source: Path,
+    target: Path,
+    external_data: TransferChoice,
+    record: Path | None,
+    certificate: Path | None,
+    cache: Path | None,
+    options: RewriteOptions,
+    *,
+    force: bool,
+    settings: str = "",
+    contract_file: ContractFile | None = None,
+) -> Certificate | None:
+    """Rewrite a model as `rewrite_file` does.
+
+    Args:
+        source: As there, and so are the next ones.
+        target: The file to write.
+        external_data: What to do with external data.
+        record: The evidence record to write.
+        certificate: The certificate to write.
+        cache: The folder of reports and rewritten models.
+        options: How to rewrite it.
+        force: Whether the target may replace the source.
+        settings: The file of settings from which options were read, for the record.
+        contract_file: The file of the contract, for the record.
+    """
     beside = [Path(path) for path in (record, certificate) if path is not None]
     for written in (target, *beside):
         check_place(written)
@@ -167,6 +207,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         if record is not None:
             check_place_of_record(Path(record), model.proto, source, target)
             report = (certified if choices.certified else examined).examination.report
+            report = replace(report, settings=settings, contract_file=contract_file)
             made = record_of_rewriting(
                 source,
                 target,

@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -27,7 +27,7 @@ from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.saving import Transfer, check_place, is_stream, refuse_model, write_text
 from sonnx_ort.loading.source import read
-from sonnx_ort.options import PROFILE
+from sonnx_ort.options import PROFILE, RewriteOptions
 from sonnx_ort.reporting.next_steps import (
     GivenOptions,
     after_certificate,
@@ -75,6 +75,7 @@ app = subcommand()
     ),
 )
 def rewrite(
+    context: typer.Context,
     model: Path,
     output: Path,
     record: Path | None,
@@ -87,13 +88,26 @@ def rewrite(
 
     This covers the whole profile, unless --operators names fewer operators.
     """
-    from sonnx_ort.api.files import rewrite_file
+    from sonnx_ort.api.files import write_rewritten
+    from sonnx_ort.cli.check import contract_file
     from sonnx_ort.cli.progress import working_on
 
-    choices |= {"record": record, "certificate": certificate}
+    transfer, cache = choices.pop("external_data"), choices.pop("cache")
+    force = choices.pop("force")
     with working_on(str(model), quiet=quiet), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        certified = rewrite_file(model, output, **choices)
+        certified = write_rewritten(
+            model,
+            output,
+            transfer,
+            record,
+            certificate,
+            cache,
+            cast(RewriteOptions, choices),
+            force=force,
+            settings=str(context.obj.settings.path or ""),
+            contract_file=contract_file(choices["contract"]),
+        )
     if not quiet:
         written = (output, record, certificate)
         waivers = choices["waivers"]

@@ -1,5 +1,6 @@
 """`--record` and `verify`: what they print, and their exit status."""
 
+import json
 from pathlib import Path
 
 import onnx
@@ -128,3 +129,25 @@ def test_record_of_what_is_no_single_file(model: Path, models: list[str]) -> Non
     )
     assert done.returncode == 2
     assert not model.with_name("record.json").exists()
+
+
+@pytest.mark.parametrize("settings", ["", 'edition = "preliminary"\n'], ids=["none", "a file"])
+def test_report_in_the_record_of_a_rewrite_says_which_files_it_rests_on(
+    model: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    monkeypatch.chdir(model.parent)
+    Path("use.toml").write_text("[inputs.B]\nrange = [1, 50]\n", encoding="utf-8")
+    if settings:
+        Path("sonnx-ort.toml").write_text(settings, encoding="utf-8")
+    told = []
+    for line in (["check", "model.onnx"], ["rewrite", "model.onnx", "-o", "enforced.onnx"]):
+        command(*line, "--operators", "Div", "--contract", "use.toml", "--record", "record.json")
+        evidence = json.loads(Path("record.json").read_text("utf-8"))["declarations"]["evidence"]
+        (data,) = next(each["data"] for each in evidence if each["bom-ref"] == "report:original")
+        report = json.loads(data["contents"]["attachment"]["content"])
+        told.append((report["settings"], report["contract_file"]))
+    of_check, of_rewrite = told
+    assert of_rewrite == of_check
+    assert of_check[0] == ("sonnx-ort.toml" if settings else None)
+    assert of_check[1]["name"] == "use.toml"
+    assert output("verify", "enforced.onnx", "record.json", "--quiet") == ""
