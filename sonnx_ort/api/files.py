@@ -34,6 +34,7 @@ from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions, choose_demands
 from sonnx_ort.pipeline import (
+    Enforced,
     apply,
     certified_if_asked_for,
     conformed_if_asked_for,
@@ -122,7 +123,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             replace an input file, or the external data would replace another file; or if the
             enforced model cannot be certified.
     """
-    return write_rewritten(
+    enforced, made = write_rewritten(
         Path(source),
         Path(target),
         external_data,
@@ -132,6 +133,9 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         options,
         force=force,
     )
+    warn_unless_runnable(enforced)
+    warn_of_unenforced(enforced)
+    return made
 
 
 def write_rewritten(  # noqa: PLR0913, PLR0917 - one for each choice
@@ -146,8 +150,8 @@ def write_rewritten(  # noqa: PLR0913, PLR0917 - one for each choice
     force: bool,
     settings: str = "",
     contract_file: ContractFile | None = None,
-) -> Certificate | None:
-    """Rewrite a model as `rewrite_file` does.
+) -> tuple[Enforced, Certificate | None]:
+    """Rewrite a model as `rewrite_file` does, and give what was made without a warning.
 
     Args:
         source: As there, and so are the next ones.
@@ -182,9 +186,7 @@ def write_rewritten(  # noqa: PLR0913, PLR0917 - one for each choice
             enforced = kept_model(model, choices, cache)
             proto = enforced.to_proto()
             write_model(proto, require_serializable(proto), source, target, transfer)
-            warn_unless_runnable(enforced)
-            warn_of_unenforced(enforced)
-            return None
+            return enforced, None
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)
@@ -220,9 +222,7 @@ def write_rewritten(  # noqa: PLR0913, PLR0917 - one for each choice
             )
             texts.append((Path(record), cyclonedx(made)))
     write_model(proto, content, source, target, transfer, *texts)
-    warn_unless_runnable(enforced)
-    warn_of_unenforced(enforced)
-    return made_certificate
+    return enforced, made_certificate
 
 
 def _require_own_names(source: Path, proto: onnx.ModelProto) -> None:

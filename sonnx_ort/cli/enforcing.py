@@ -89,6 +89,8 @@ def rewrite(
     This covers the whole profile, unless --operators names fewer operators.
     """
     from sonnx_ort.api.files import write_rewritten
+    from sonnx_ort.api.rewriting import warn_unless_runnable
+    from sonnx_ort.api.unenforced import warn_of_unenforced
     from sonnx_ort.cli.check import contract_file
     from sonnx_ort.cli.progress import working_on
 
@@ -96,7 +98,7 @@ def rewrite(
     force = choices.pop("force")
     with working_on(str(model), quiet=quiet), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        certified = write_rewritten(
+        enforced, certified = write_rewritten(
             model,
             output,
             transfer,
@@ -108,6 +110,8 @@ def rewrite(
             settings=str(context.obj.settings.path or ""),
             contract_file=contract_file(choices["contract"]),
         )
+        warn_unless_runnable(enforced)
+        warn_of_unenforced(enforced)
     if not quiet:
         written = (output, record, certificate)
         waivers = choices["waivers"]
