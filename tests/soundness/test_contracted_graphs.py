@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 from onnx import numpy_helper
@@ -24,10 +23,10 @@ import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, SonnxError
 from sonnx_ort.analysis.values.provenance import Provenance
 from sonnx_ort.loading.canonical import load_canonical
-from sonnx_ort.loading.file_traversal import all_nodes
 from support.chosen_cases import trials
 from support.soundness.contracts import around, keeps
-from support.soundness.isolated import how_it_ends, run_attempts
+from support.soundness.empty_batches import ends_at_an_lstm
+from support.soundness.isolated import run_attempts
 from support.soundness.trials import make_trial
 
 PROCESSES = 2
@@ -75,7 +74,7 @@ def attempt(number: int) -> dict[str, int]:
         )
     except Exception:  # noqa: BLE001 - the graph breaks a rule, or ONNX Runtime does not take it
         return counts
-    if "LSTM" not in trial.operators and _ends_at_an_lstm(trial.model, nominal):
+    if "LSTM" not in trial.operators and ends_at_an_lstm(trial.model, nominal):
         return counts
     certified = _certified(trial, contract)
     counts["certified"] = certified is not None
@@ -95,14 +94,6 @@ def attempt(number: int) -> dict[str, int]:
         elif isinstance(outcome, ContractViolation):
             assert not str(outcome.rule).startswith("Contract."), f"{outcome} with {contract}"
     return counts
-
-
-def _ends_at_an_lstm(model: onnx.ModelProto, feeds: dict[str, Any]) -> bool:
-    """Whether ONNX Runtime ends the process at an empty batch, which nothing enforces here."""
-    if not any(node.op_type == "LSTM" for node in all_nodes(model)):
-        return False
-    content = model.SerializeToString()
-    return bool(how_it_ends(lambda given: _run(ort.InferenceSession(content), given), feeds))
 
 
 def _certified(trial: Any, contract: Contract) -> sonnx_ort.InferenceSession | None:
