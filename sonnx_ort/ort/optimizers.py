@@ -1,5 +1,6 @@
 """The optimizers of ONNX Runtime that must be off, and that they are."""
 
+import math
 import threading
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
     UNWANTED_OPTIMIZERS,
@@ -137,6 +139,41 @@ def require_off(options: onnxruntime.SessionOptions, *, rests_on_numbers: bool) 
         require_all_off(options)
         return
     _require_off(options, UNWANTED_OPTIMIZERS, names_of(UNWANTED_OPTIMIZERS))
+
+
+_MERGING = (
+    Optimizer(
+        "CommonSubexpressionElimination",
+        "computes nodes once whose attributes are 0 and -0",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[1] y, float[1] z) {
+            [of_zero] a = LeakyRelu <alpha = 0.0> (x)
+            [of_minus_zero] b = LeakyRelu <alpha = -0.0> (x)
+            y = Neg(a)
+            z = Neg(b)
+        }""",
+    ),
+)
+
+
+def keep_zeros_apart(options: onnxruntime.SessionOptions, model: onnx.ModelProto) -> None:
+    """Switch off what takes attributes 0 and -0 for equal, if a model has one that is -0.
+
+    Args:
+        options: The options to change.
+        model: The model.
+
+    Raises:
+        SonnxError: The optimizer still acts.
+    """
+    if any(map(_has_minus_zero, all_nodes(model))):
+        _require_off(options, _MERGING, names_of(_MERGING))
+
+
+def _has_minus_zero(node: onnx.NodeProto) -> bool:
+    """Whether an attribute is the float -0, or a list with it."""
+    floats = (number for each in node.attribute for number in (each.f, *each.floats))
+    return any(number == 0 and math.copysign(1, number) < 0 for number in floats)
 
 
 def _require_off(

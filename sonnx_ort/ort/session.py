@@ -30,7 +30,7 @@ from sonnx_ort.ort.feeds import (
 )
 from sonnx_ort.ort.given_initializers import AddedInitializers, replaceable_names
 from sonnx_ort.ort.held_rules import HeldRules
-from sonnx_ort.ort.optimizers import disabled_optimizers
+from sonnx_ort.ort.optimizers import disabled_optimizers, keep_zeros_apart
 from sonnx_ort.ort.registration import prepare, second_registration_explained
 from sonnx_ort.ort.session_options import FATAL, require_same_results
 from sonnx_ort.ort.violations import (
@@ -160,6 +160,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._own_options is not prepared:
             prepare(self._own_options, enforced.backend, rests_on_numbers=numbers)
         refuse_repeated_names(proto)
+        keep_zeros_apart(self._own_options, proto)
         self._content = require_serializable(proto)
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)

@@ -9,12 +9,10 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-import sonnx_ort
 from sonnx_ort.custom_ops.failure_channel import refusing_guard_name
 from sonnx_ort.ort.optimized_nodes import compare, enforced_nodes, guards_by_output, matched
 from sonnx_ort.profile.catalog import RULES
 from support.graphs import parse
-from support.sessions import on_one_thread
 
 RULE = RULES["Div.float.R1"]
 INPUTS = "float[n] x, float[n] y, bool c, int64[1] s, int64[2] k, float[1] g, float[1] h"
@@ -283,16 +281,3 @@ def test_guard_with_a_new_name_is_found_by_its_value(
 def test_guards_are_those_of_guards_names() -> None:
     nodes = "[of_d] r = Reshape(x, s) [e] t = Reshape(r, s) [of_f] v = Neg(t) z = Reshape(v, s)"
     assert guards_by_output(graph(nodes)) == {"r": guard("d")}
-
-
-def test_nodes_whose_attributes_are_zeros_of_other_signs_are_not_taken_for_one() -> None:
-    """ONNX Runtime makes one node of them, and one of the Divs behind them."""
-    made = parse(
-        "(float[1] x) => (float[1] z, float[1] v) <float[1] one = {1}> {"
-        " a = LeakyRelu <alpha = 0.0> (x) b = LeakyRelu <alpha = -0.0> (x)"
-        " p = Div(one, a) q = Div(one, b) z = Neg(p) v = Neg(q) }"
-    )
-    with pytest.raises(sonnx_ort.SonnxError, match=r"profile: Div '.*' was removed"):
-        sonnx_ort.InferenceSession(made, on_one_thread(), backend="native")
-    session = sonnx_ort.InferenceSession(made, on_one_thread("none"), backend="native")
-    assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]

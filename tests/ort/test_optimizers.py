@@ -13,13 +13,16 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.ort import optimizers
 from sonnx_ort.ort.optimizers import (
     DISABLED_OPTIMIZERS,
     disabled_optimizers,
     switch_off_optimizers,
 )
 from sonnx_ort.ort.session_options import config_entry, require_same_results
-from support.backends import BACKENDS, with_guards
+from support.backends import BACKENDS, INSTALLED, with_guards
+from support.graphs import parse
 from support.patterns import FUSIONS, PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread
 
@@ -187,3 +190,28 @@ def test_broken_rule_is_told(pattern, level, backend):
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, pattern.feeds(breaking=True))
     assert caught.value.node in pattern.told
+
+
+ZEROS = parse(
+    "(float[1] x) => (float[1] z, float[1] v) <float[1] one = {1}> {"
+    " a = LeakyRelu <alpha = 0.0> (x) b = LeakyRelu <alpha = -0.0> (x)"
+    " p = Div(one, a) q = Div(one, b) z = Neg(p) v = Neg(q) }"
+)
+
+
+@pytest.mark.parametrize("level", ["none", "basic", "all"])
+@pytest.mark.parametrize("backend", INSTALLED)
+def test_nodes_whose_attributes_are_zeros_of_other_signs_stay_apart(
+    backend: str, level: str
+) -> None:
+    session = sonnx_ort.InferenceSession(ZEROS, on_one_thread(level), backend=backend)
+    assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]
+
+
+def test_optimizer_that_merges_zeros_of_either_sign_is_seen_to_act(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(optimizers, "_proved", set())
+    said = "computes nodes once whose attributes are 0 and -0, although its graph optimizer"
+    with pytest.raises(SonnxError, match=said):
+        optimizers.require_effective(optimizers._MERGING, ())
