@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sonnx_ort.analysis.report import ContractFile, Report, RulesOf, selected_rules
+from sonnx_ort.analysis.report import Report, RulesOf, selected_rules
 from sonnx_ort.analysis.waivers import read_waivers
 from sonnx_ort.cli.batch import STANDARD_INPUT, ModelToCheck, check_models, with_waivers
 from sonnx_ort.cli.found_models import find_models
 from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, say_next, write_report
 from sonnx_ort.cli.progress import error_console, progress
-from sonnx_ort.cli.settings import Given
+from sonnx_ort.cli.settings import Given, contract_file
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.saving import (
     Transfer,
@@ -200,20 +200,11 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
             contract=own["contract"] or NO_CONTRACT,
         ),
         selected_rules(own["select"], own["ignore"], own["rules"]),
-        str(given.settings.path or ""),
+        given.settings.name,
         own["forecast"],
         contract_file(own["contract"]),
         own["cache"],
     )
-
-
-def contract_file(file: Any) -> ContractFile | None:
-    """The file of a contract with its SHA-256; None if no file is given."""
-    if not file:
-        return None
-    from sonnx_ort.evidence.record import digest
-
-    return ContractFile(str(file), digest(Path(file)))
 
 
 def _refuse_models(report: Path | None, annotate: Path | None, names: Iterable[str]) -> None:

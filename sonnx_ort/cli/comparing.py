@@ -346,7 +346,7 @@ def audit(
         before = found.sha256
     with working_on(str(model), quiet=quiet):
         made = audit_model(model, read_values(inputs), **choices)
-    made = replace(made, settings=str(context.obj.settings.path or ""))
+    made = replace(made, settings=context.obj.settings.name)
     if record is not None:
         _record(made, model, before, record, choices)
     nodes, level = len(made.nodes), choices["level"]
@@ -373,7 +373,7 @@ def _record(
         SonnxError: The file has changed since.
     """
     from sonnx_ort.api.checking import check
-    from sonnx_ort.cli.check import contract_file
+    from sonnx_ort.cli.settings import contract_file
     from sonnx_ort.evidence.making import record_check
     from sonnx_ort.reporting.audit_document import audit_document
 

@@ -91,8 +91,8 @@ def rewrite(
     from sonnx_ort.api.files import write_rewritten
     from sonnx_ort.api.rewriting import warn_unless_runnable
     from sonnx_ort.api.unenforced import warn_of_unenforced
-    from sonnx_ort.cli.check import contract_file
     from sonnx_ort.cli.progress import working_on
+    from sonnx_ort.cli.settings import contract_file
 
     transfer, cache = choices.pop("external_data"), choices.pop("cache")
     force = choices.pop("force")
@@ -107,8 +107,8 @@ def rewrite(
             cache,
             cast(RewriteOptions, choices),
             force=force,
-            settings=str(context.obj.settings.path or ""),
-            contract_file=contract_file(choices["contract"]),
+            settings=context.obj.settings.name,
+            contract_file=contract_file(choices["contract"]) if record else None,
         )
         warn_unless_runnable(enforced)
         warn_of_unenforced(enforced)

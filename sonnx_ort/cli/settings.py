@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,6 +19,9 @@ from sonnx_ort.cli.groups import GroupedCommand
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.errors.arguments import choose
 from sonnx_ort.loading.text_files import toml_of
+
+if TYPE_CHECKING:
+    from sonnx_ort.analysis.report import ContractFile
 
 OWN_FILE = "sonnx-ort.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -135,6 +138,11 @@ class Settings:
         return values
 
     @property
+    def name(self) -> str:
+        """The file as reports name it; empty if there is none."""
+        return str(self.path or "")
+
+    @property
     def files(self) -> list[Path]:
         """The file, and those that it names."""
         tables = (self.values, *(own for _, own in self.per_file))
@@ -145,6 +153,16 @@ class Settings:
         """The path of a model from the folder of the settings, if it is inside."""
         path, folder = Path(model).resolve(), Path(self.path or "").parent.resolve()
         return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
+def contract_file(file: Path | None) -> "ContractFile | None":
+    """The file of a contract with its SHA-256, as reports name it; None if no file is given."""
+    if not file:
+        return None
+    from sonnx_ort.analysis.report import ContractFile
+    from sonnx_ort.evidence.record import digest
+
+    return ContractFile(str(file), digest(file))
 
 
 _FOLDERS = "**/"

@@ -5,7 +5,6 @@ Their results are of float, whatever the type of their operand is. Text has no o
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -31,7 +30,8 @@ def _floats(op: Operators, x: ir.Value) -> tuple[Operators, ir.Value]:
     return wide, x if op.dtype is _FLOAT else op.cast(x, _FLOAT)
 
 
-def _floats_of(op: Operators, name: str) -> np.ndarray[Any, Any]:
+def floats_of(op: Operators, name: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """An attribute that is a list of floats; empty if it is left out."""
     return np.asarray(op.attribute(name) or (), np.float32)
 
 
@@ -46,9 +46,9 @@ Labelled = tuple[ir.Value, ir.Value]
 
 def scaler(op: Operators, x: ir.Value) -> ir.Value:
     """Scaler: (X - offset) * scale, for all features or for each."""
-    _require_features(op, x, len(_floats_of(op, "offset")), len(_floats_of(op, "scale")))
+    _require_features(op, x, len(floats_of(op, "offset")), len(floats_of(op, "scale")))
     op, x = _floats(op, x)
-    return op.Mul(op.Sub(x, _floats_of(op, "offset")), _floats_of(op, "scale"))
+    return op.Mul(op.Sub(x, floats_of(op, "offset")), floats_of(op, "scale"))
 
 
 def _require_features(op: Operators, x: ir.Value, *counts: int) -> None:
@@ -120,8 +120,8 @@ def _require_matrix(op: Operators, x: ir.Value) -> None:
 
 
 def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
-    coefficients = _floats_of(op, "coefficients").reshape(results, -1).T
-    intercepts = _floats_of(op, "intercepts")
+    coefficients = floats_of(op, "coefficients").reshape(results, -1).T
+    intercepts = floats_of(op, "intercepts")
     if intercepts.size not in (0, results) or op.edit.shape(x)[-1:] != coefficients.shape[:1]:
         raise NoChangeError(f"its coefficients do not fit the features of '{x.name}'")
     product = op.MatMul(x, np.ascontiguousarray(coefficients))

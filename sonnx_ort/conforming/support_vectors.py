@@ -16,6 +16,7 @@ from sonnx_ort.conforming.ai_onnx_ml import (
     LABELS,
     OF_TEXT,
     Labelled,
+    floats_of,
     label_of_largest,
     text_of,
 )
@@ -24,15 +25,11 @@ from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.operators import Operators, Template
 
 
-def _floats_of(op: Operators, name: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    return np.asarray(op.attribute(name) or (), np.float32)
-
-
 def _nearness(op: Operators, x: ir.Value, count: int) -> ir.Value:
     """The kernel of each row with each support vector, of (rows, vectors)."""
     if text_of(op, "post_transform") != "NONE" or not count:
         raise NoChangeError("it has no support vectors, or transforms its results")
-    vectors = _floats_of(op, "support_vectors").reshape(count, -1)
+    vectors = floats_of(op, "support_vectors").reshape(count, -1)
     if op.edit.shape(x)[1:] != vectors.shape[1:]:
         raise NoChangeError(f"its support vectors do not fit the features of '{x.name}'")
     match text_of(op, "kernel_type"):
@@ -41,7 +38,7 @@ def _nearness(op: Operators, x: ir.Value, count: int) -> ir.Value:
         case "RBF":
             apart = op.Sub(op.Unsqueeze(x, axes=[1]), vectors[None])
             squares = op.ReduceSum(op.Mul(apart, apart), axes=[2], keepdims=0)
-            return op.Exp(op.Mul(squares, -float(_floats_of(op, "kernel_params")[0])))
+            return op.Exp(op.Mul(squares, -float(floats_of(op, "kernel_params")[0])))
         case other:
             raise NoChangeError(f"no replacement is known for its kernel {other}")
 
@@ -51,7 +48,7 @@ def regressor(op: Operators, x: ir.Value) -> ir.Value:
     if op.attribute("one_class"):
         raise NoChangeError("it tells whether a row is of its one class")
     near = _nearness(op, x, op.attribute("n_supports"))
-    return op.Add(op.MatMul(near, _floats_of(op, "coefficients")[:, None]), _floats_of(op, "rho"))
+    return op.Add(op.MatMul(near, floats_of(op, "coefficients")[:, None]), floats_of(op, "rho"))
 
 
 def classifier(op: Operators, x: ir.Value) -> Labelled:
@@ -61,7 +58,7 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
         raise NoChangeError(OF_TEXT)
     if op.attribute("prob_a") or not len(sizes) == len(labels) > 1:
         raise NoChangeError("it gives probabilities, or has no vectors of each label")
-    coefficients = _floats_of(op, "coefficients").reshape(len(labels) - 1, -1)
+    coefficients = floats_of(op, "coefficients").reshape(len(labels) - 1, -1)
     owner = np.repeat(np.arange(len(labels)), sizes)
     pairs = list(itertools.combinations(range(len(labels)), 2))
     weights = np.zeros((len(owner), len(pairs)), np.float32)
@@ -70,7 +67,7 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
         weights[owner == one, index] = coefficients[other - 1, owner == one]
         weights[owner == other, index] = coefficients[one, owner == other]
         ballots[index, one], ballots[index, other] = 1, -1
-    sums = op.Add(op.MatMul(_nearness(op, x, len(owner)), weights), _floats_of(op, "rho"))
+    sums = op.Add(op.MatMul(_nearness(op, x, len(owner)), weights), floats_of(op, "rho"))
     votes = op.MatMul(op.cast(op.Less(0.0, sums), ir.DataType.FLOAT), ballots)
     votes = op.Sub(votes, ballots.clip(max=0).sum(axis=0))
     label = label_of_largest(op, labels, votes)

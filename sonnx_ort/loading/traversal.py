@@ -185,9 +185,9 @@ class ValueNames:
         return candidate
 
 
-def defined_values(graph: ir.Graph) -> list[ir.Value]:
+def defined_values(graph: ir.Graph) -> Sequence[ir.Value]:
     """Every value that a graph or its subgraphs define: inputs, initializers, node outputs.
 
     The order is that of `index_of`.
     """
-    return list(index_of(graph).values)
+    return index_of(graph).values

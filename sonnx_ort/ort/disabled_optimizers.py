@@ -166,6 +166,21 @@ not enforced. One that removes several operators together is listed with one of 
 OPTIMIZERS_OF_OPERATORS = tuple(each for several in BY_OPERATOR.values() for each in several)
 """All of these."""
 
+OPTIMIZERS_OF_ZEROS = (
+    Optimizer(
+        "CommonSubexpressionElimination",
+        "computes nodes once whose attributes are 0 and -0",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[1] y, float[1] z) {
+            [of_zero] a = LeakyRelu <alpha = 0.0> (x)
+            [of_minus_zero] b = LeakyRelu <alpha = -0.0> (x)
+            y = Neg(a)
+            z = Neg(b)
+        }""",
+    ),
+)
+"""Optimizers that change results of a model with an attribute that is -0."""
+
 UNWANTED_OPTIMIZERS = OPTIMIZERS_OF_GUARDS + OPTIMIZERS_OF_OPERATORS
 """All optimizers that must not act on a rewritten model of any backend."""
 

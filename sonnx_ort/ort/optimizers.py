@@ -13,6 +13,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
+    OPTIMIZERS_OF_ZEROS,
     UNWANTED_OPTIMIZERS,
     Optimizer,
     names_of,
@@ -141,21 +142,6 @@ def require_off(options: onnxruntime.SessionOptions, *, rests_on_numbers: bool) 
     _require_off(options, UNWANTED_OPTIMIZERS, names_of(UNWANTED_OPTIMIZERS))
 
 
-_MERGING = (
-    Optimizer(
-        "CommonSubexpressionElimination",
-        "computes nodes once whose attributes are 0 and -0",
-        """<ir_version: 9, opset_import: ["": 17]>
-        canary (float[1] x) => (float[1] y, float[1] z) {
-            [of_zero] a = LeakyRelu <alpha = 0.0> (x)
-            [of_minus_zero] b = LeakyRelu <alpha = -0.0> (x)
-            y = Neg(a)
-            z = Neg(b)
-        }""",
-    ),
-)
-
-
 def keep_zeros_apart(options: onnxruntime.SessionOptions, model: onnx.ModelProto) -> None:
     """Switch off what takes attributes 0 and -0 for equal, if a model has one that is -0.
 
@@ -167,7 +153,7 @@ def keep_zeros_apart(options: onnxruntime.SessionOptions, model: onnx.ModelProto
         SonnxError: The optimizer still acts.
     """
     if any(map(_has_minus_zero, all_nodes(model))):
-        _require_off(options, _MERGING, names_of(_MERGING))
+        _require_off(options, OPTIMIZERS_OF_ZEROS, names_of(OPTIMIZERS_OF_ZEROS))
 
 
 def _has_minus_zero(node: onnx.NodeProto) -> bool:

@@ -15,6 +15,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort import optimizers
+from sonnx_ort.ort.disabled_optimizers import OPTIMIZERS_OF_ZEROS
 from sonnx_ort.ort.optimizers import (
     DISABLED_OPTIMIZERS,
     disabled_optimizers,
@@ -214,4 +215,4 @@ def test_optimizer_that_merges_zeros_of_either_sign_is_seen_to_act(
     monkeypatch.setattr(optimizers, "_proved", set())
     said = "computes nodes once whose attributes are 0 and -0, although its graph optimizer"
     with pytest.raises(SonnxError, match=said):
-        optimizers.require_effective(optimizers._MERGING, ())
+        optimizers.require_effective(OPTIMIZERS_OF_ZEROS, ())
