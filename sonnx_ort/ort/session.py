@@ -21,6 +21,7 @@ from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.validity import refuse_repeated_names
 from sonnx_ort.options import Choices, OperatorsChoice, Waivers, name_operators
+from sonnx_ort.ort.asynchronous import kept_for_callback
 from sonnx_ort.ort.feeds import (
     graph_inputs,
     in_machine_order,
@@ -364,16 +365,16 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         feeds, run_options = in_machine_order(input_feed), self._without_log(run_options)
         raised = ExitStack()
 
-        def translated(results: Any, data: Any, message: str) -> None:
+        def translated(session: InferenceSession, results: Any, data: Any, message: str) -> None:
             with raised:
-                found = violation_of_error(message, self._renamed) if message else None
-                cause = self._compared_with_reference(
+                found = violation_of_error(message, session._renamed) if message else None
+                cause = session._compared_with_reference(
                     found, lambda other: other.run(output_names, feeds), message
-                ) or self._held.violation_in(message, feeds)
+                ) or session._held.violation_in(message, feeds)
             if isinstance(cause, ContractViolation):
-                self._places.tell(cause)
+                session._places.tell(cause)
             if cause is None:
-                wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
+                wrong = what_is_wrong(session.graph_inputs, input_feed) if message else ""
                 callback(results, data, wrong or message)
             else:
                 callback([], data, str(cause))
@@ -381,7 +382,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         with ExitStack() as refused, wrong_feeds_named(self.graph_inputs, input_feed):
             raised.enter_context(LOG.errors_raised())
             refused.enter_context(raised)
-            super().run_async(output_names, feeds, translated, user_data, run_options)
+            ended = kept_for_callback(self, translated)
+            super().run_async(output_names, feeds, ended, user_data, run_options)
             refused.pop_all()  # the run has begun, and its callback ends it
 
     def _translated(
