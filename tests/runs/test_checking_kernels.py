@@ -60,6 +60,7 @@ def test_kernel_that_gives_something_else_is_left_to_others(kernel: str) -> None
     assert judge_checking(audited(kernel, [SIZES([1])], SIZES([1]), SIZES([1]))) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not RUNS_PYTHON, reason="onnxruntime-extensions is not installed")
 def test_each_node_of_an_enforced_model_with_a_contract_is_judged() -> None:
     model = parse(

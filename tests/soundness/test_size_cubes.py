@@ -425,6 +425,7 @@ def tried(request: pytest.FixtureRequest) -> Callable[[str, int], dict[str, Any]
     return result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attempt", range(len(PARTS)), ids=IDS)
 def test_kernels_give_the_sizes_that_rules_state(attempt: int, tried: Callable) -> None:
     found = tried("attempt", attempt)
@@ -433,6 +434,7 @@ def test_kernels_give_the_sizes_that_rules_state(attempt: int, tried: Callable) 
     assert (found["contract"] > 0) == (found["near"] > 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attempt_conformed", CONFORMED, ids=[IDS[n] for n in CONFORMED])
 def test_conformed_nodes_give_the_same_elements(attempt_conformed: int, tried: Callable) -> None:
     assert tried("attempt_conformed", attempt_conformed)["changes"] > 0

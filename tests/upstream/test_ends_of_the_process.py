@@ -128,6 +128,7 @@ FAR_STEP = """(int32[5] x) => (int32[?] y) <int64[1] s = {4}, int64[1] e = {-922
 int64[1] a = {0}, int64[1] t = {-9223372036854775807}> { y = Slice(x, s, e, a, t) }"""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", ["infer", "start"])
 def test_einsum_with_a_single_dot_is_read_for_ever(call: str) -> None:
     """Once it raises, `check` need not read the equation ahead of it."""
@@ -274,6 +275,7 @@ def test_other_kernel_and_negative_pads_cut_the_operand() -> None:
     assert child.stdout == "running\n(1, 6, 6, 5)\n", child
 
 
+@pytest.mark.thorough
 def test_conv_by_an_empty_kernel_does_not_come_back() -> None:
     """Once it does, or raises, the rule about the kernel may be waived."""
     graph = "(float[] x, float[] w) => (float[] y) { y = Conv(x, w) }"
