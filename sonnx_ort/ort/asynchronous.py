@@ -1,58 +1,65 @@
 """Keeps a session until ONNX Runtime's own thread has left it.
 
-`run_async` computes in a thread that belongs to the session. A session that is dropped there ends
-in its own thread: the process may hang, or use memory that it freed. So another thread drops it.
+`run_async` computes in a thread that belongs to the session. Two things kill a process there:
+
+    the callback held the last reference   the session ends in its own thread, and waits for itself
+    the program ends before the run does   its callback finds no interpreter any more
+
+So a thread of Python waits for each run, and drops its session afterwards. The interpreter waits
+for that thread before it ends.
 """
 
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 Session = TypeVar("Session")
 
+Told = Callable[[Session, Any, Any, str], None]
+"""Takes the session, its results, the data of the user, and the message of an error."""
+
 _SECONDS_BETWEEN_LOOKS = 0.001
 
-_never_dropped: list[list[Any]] = []
-"""Sessions that no thread can drop any more, because the interpreter ends."""
 
+class KeptRun(Generic[Session]):
+    """A run of a session in a thread of its own, and the session as long as it lasts."""
 
-def kept_for_callback(
-    session: Session, told: Callable[[Session, Any, Any, str], None]
-) -> Callable[[Any, Any, str], None]:
-    """Make a callback for `run_async` that keeps the session until its thread has left Python.
+    def __init__(self, session: Session, told: Told[Session]) -> None:
+        """Keep a session, whose run is begun next.
 
-    Args:
-        session: The session that runs.
-        told: Takes the session, the results, the data of the user and the message of an error. It
-            may not hold the session itself.
-    """
-    kept = [session]
+        Args:
+            session: The session.
+            told: What is called at the end. It may not hold the session itself.
 
-    def ended(results: Any, data: Any, message: str) -> None:
+        Raises:
+            RuntimeError: No thread can be started that drops the session.
+        """
+        self._kept, self._told = [session], told
+        self._threads = SimpleQueue[int | None]()
+        given = self._kept, self._threads
+        threading.Thread(target=_drop_afterwards, args=given).start()
+
+    def end(self, results: Any, data: Any, message: str) -> None:
+        """Tell of the end of the run: the callback of `run_async`."""
         try:
-            told(kept[0], results, data, message)
+            self._told(self._kept[0], results, data, message)
         finally:
-            _drop_elsewhere(kept)
+            self._threads.put(threading.get_ident())
 
-    return ended
-
-
-def _drop_elsewhere(kept: list[Any]) -> None:
-    """Empty a list in another thread, once this one has left Python."""
-    here = threading.get_ident()
-    try:
-        threading.Thread(target=_drop_after, args=(kept, here), daemon=True).start()
-    except RuntimeError:
-        _never_dropped.append(kept)
+    def give_up(self) -> None:
+        """Drop the session, whose run could not be begun."""
+        self._threads.put(None)
 
 
-def _drop_after(kept: list[Any], thread: int) -> None:
-    """Empty a list once a thread runs no Python code.
+def _drop_afterwards(kept: list[Any], threads: "SimpleQueue[int | None]") -> None:
+    """Empty a list once the thread of its run is known and runs no Python code.
 
     To drop a session waits for its threads, while this one holds the lock of the interpreter.
     """
+    thread = threads.get()
     while thread in sys._current_frames():  # noqa: SLF001 - nothing else tells it
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     kept.clear()

@@ -21,7 +21,7 @@ from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.validity import refuse_repeated_names
 from sonnx_ort.options import Choices, OperatorsChoice, Waivers, name_operators
-from sonnx_ort.ort.asynchronous import kept_for_callback
+from sonnx_ort.ort.asynchronous import KeptRun
 from sonnx_ort.ort.feeds import (
     graph_inputs,
     in_machine_order,
@@ -360,7 +360,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     ) -> None:
         """Compute in another thread and pass the outputs to a callback.
 
-        On a violation, the callback gets the text of the `ContractViolation` as the error.
+        On a violation, the callback gets the text of the `ContractViolation` as the error. A
+        program that ends waits for the run.
         """
         feeds, run_options = in_machine_order(input_feed), self._without_log(run_options)
         raised = ExitStack()
@@ -382,8 +383,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         with ExitStack() as refused, wrong_feeds_named(self.graph_inputs, input_feed):
             raised.enter_context(LOG.errors_raised())
             refused.enter_context(raised)
-            ended = kept_for_callback(self, translated)
-            super().run_async(output_names, feeds, ended, user_data, run_options)
+            kept = KeptRun(self, translated)
+            refused.callback(kept.give_up)
+            super().run_async(output_names, feeds, kept.end, user_data, run_options)
             refused.pop_all()  # the run has begun, and its callback ends it
 
     def _translated(

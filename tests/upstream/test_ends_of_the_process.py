@@ -430,3 +430,21 @@ def test_no_other_missing_name_ends_the_process(part: int) -> None:
     known += [f"output:{name}" for name in WITHOUT_A_NAME if name != "Loop"]
     here = [each for each in known if sum(map(ord, each.split(":")[1])) % _PARTS == part]
     assert child.stdout.split() == ["True", *sorted(here)]
+
+
+UNFINISHED = """
+import numpy as np, onnxruntime as ort
+from support.graphs import parse
+
+model = parse("(float[n,m] x) => (float[] y) { a = MatMul(x, x) y = MatMul(a, a) }")
+session = ort.InferenceSession(model.SerializeToString())
+feeds = {"x": np.ones((1500, 1500), np.float32)}
+session.run_async(None, feeds, lambda results, data, message: None, None)
+"""
+
+
+def test_program_that_ends_before_a_run_in_another_thread() -> None:
+    """Once it waits for the run or gives it up, `InferenceSession` need not wait."""
+    # It is a race, which one in three programs wins.
+    children = (run_python(UNFINISHED, fresh=True) for _ in range(12))
+    assert any(child.killed_by in {signal.SIGABRT, signal.SIGSEGV} for child in children)
