@@ -30,6 +30,7 @@ from sonnx_ort.conforming.dead_nodes import (
 from sonnx_ort.conforming.declarations import declare_outputs, give_inputs, make_graph_explicit
 from sonnx_ort.conforming.dropouts import remove_dropouts
 from sonnx_ort.conforming.failing import MAY_END, may_end_a_run
+from sonnx_ort.conforming.origins import Origin
 from sonnx_ort.conforming.outputs import add_outputs, omit_outputs, unread_outputs
 from sonnx_ort.conforming.rounds import (
     Key,
@@ -108,6 +109,7 @@ class ConformedGraph:
         reasons: Why what is still violated was not fixed.
         origins: By path and label of a node, the change that made it what it is, or the first one
             of those that followed each other there.
+        moved: Where the node of a change was before any change.
         held_back: The changes that were not made because they round. If there are none, changes
             that round lead to the same graph.
     """
@@ -119,6 +121,7 @@ class ConformedGraph:
     made: list[Made] = field(default_factory=list)
     reasons: dict[Place, Advice] = field(default_factory=dict)
     origins: dict[tuple[tuple[str, ...], str], Key] = field(default_factory=dict)
+    moved: dict[Key, Origin] = field(default_factory=dict)
     held_back: set[Key] = field(default_factory=set)
 
     @property
@@ -303,6 +306,7 @@ class _Editing:
             SixteenBitFloats.of(self._model, facts),
             self._ending(),
             conformed.held_back,
+            conformed.moved,
         ).make_changes()
 
     def make_rounds(self) -> bool:

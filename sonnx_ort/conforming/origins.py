@@ -33,6 +33,12 @@ def copy_origin(original: ir.Node | ir.Value, copied: ir.Node | ir.Value) -> Non
         copied.meta[_ORIGIN] = original.meta[_ORIGIN]
 
 
+def origin_of(node: ir.Node) -> Origin | None:
+    """Where a node was before any change, or what it is a copy of; None of one that was added."""
+    origin: Origin | None = node.meta.get(_ORIGIN)
+    return origin
+
+
 def origins(model: ir.Model) -> Mapping[NamedPlace, Origin]:
     """What nodes and values remember, by where they are now; added ones remember nothing."""
     index = index_of(model.graph)

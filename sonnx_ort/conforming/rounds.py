@@ -38,6 +38,7 @@ from sonnx_ort.conforming.change import (
 from sonnx_ort.conforming.decomposing import decomposition_of, refusal_of
 from sonnx_ort.conforming.failing import MAY_END
 from sonnx_ort.conforming.moved_constants import SIZED_BY, store_sizes
+from sonnx_ort.conforming.origins import Origin, origin_of
 from sonnx_ort.conforming.sixteen_bit_floats import (
     MOVED_ROUNDING,
     WHY_IT_ROUNDS,
@@ -174,8 +175,9 @@ class Round:
     """One visit of all nodes, with the facts from before it.
 
     `reasons` is filled with why changes could not be made, and `held_back` with those that were not
-    made because they round. `sixteen_bit_floats` are those of the model. The nodes of `ending` may
-    end a run, and nothing reads them.
+    made because they round. `moved` is filled with where nodes were before any change, by what was
+    made at them. `sixteen_bit_floats` are those of the model. The nodes of `ending` may end a run,
+    and nothing reads them.
     """
 
     model: ir.Model
@@ -185,6 +187,7 @@ class Round:
     sixteen_bit_floats: SixteenBitFloats
     ending: frozenset[ir.Node]
     held_back: set[Key]
+    moved: dict[Key, Origin]
 
     def make_changes(self) -> list[Made]:
         """Make at each node the first change that has something to fix."""
@@ -315,6 +318,7 @@ class Round:
             self._note_reason(concerned, Advice(self.selection.worsening[key]))
             return None
         values = tuple(output.name or "" for output in edit.node.outputs)
+        origin = origin_of(edit.node)
         try:
             change.require_verified(edit)
             self._require_kept(edit, replaced=bool(subgraphs_of(edit.node)))
@@ -336,6 +340,8 @@ class Round:
             self.held_back.add(key)
             self._note_reason(concerned, rounded(f"{change.title}{why}"))
             return None
+        if origin is not None:
+            self.moved[key] = origin
         edit.finish()
         return Made(
             change.title,

@@ -112,7 +112,8 @@ def worsening(before: Examination, graph: ConformedGraph) -> dict[Key, str]:
             now.setdefault(origin, []).append(obligation)
     found: dict[Key, str] = {}
     for key, violated in now.items():
-        _, node, path = key
+        # Changes may have moved its node out of a branch, or copied it for a step of a loop.
+        node, path = graph.moved.get(key, key[1:])
         names = {node, *values.get(key, ())}
         inside = tuple(f" '{node}' {body}" for body in _BODIES)
         count = sum(

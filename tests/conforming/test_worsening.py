@@ -93,3 +93,25 @@ def test_a_change_of_the_interface_is_not_made(
     assert operators(made) == ["Sign"]
     told = {o.rule.id: why for o, why in made.remaining}
     assert told["Graph.operator_set"] == "it would change the inputs or outputs of the model"
+
+
+IN_STEPS = """() => (int64 y) <int64[1,1] x = {7}, bool c = {1}, int64[0] e = {}> {
+    y = If (c) <
+        then_branch = one () => (int64[] u) {
+            n = Constant <value = int64 {2}> ()
+            u = Loop (n, "", x) <body = b (int64 i, bool g, int64[] s) => (bool[] g, int64[] v) {
+                v = Div(i, e)
+            }>
+        },
+        else_branch = other () => (int64[] w) { w = Identity(x) }
+    >
+}"""
+
+
+def test_a_change_at_a_node_that_was_moved_is_held_to_what_was_violated_before_it_was() -> None:
+    """The Expand has no known shape, and the Div was violated in the body, too."""
+    conformed = sonnx_ort.conform(parse(IN_STEPS, opset=21))
+    assert [(o.rule.id, o.node) for o, _ in conformed.remaining] == [
+        ("Graph.implicit_shape", "y_expand")
+    ]
+    assert sonnx_ort.conform(conformed.model).changes == ()
