@@ -136,6 +136,7 @@ def _prepared(process: int) -> socket.socket:
         )
     started.returncode = 0  # nobody waits for it
     _SERVERS[process] = ours
+    atexit.register(ours.close)
     return ours
 
 
