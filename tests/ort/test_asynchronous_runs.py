@@ -3,8 +3,17 @@
 Such a process hangs or dies.
 """
 
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from sonnx_ort.ort import asynchronous
+from sonnx_ort.ort.asynchronous import kept_for_callback
 from support.backends import on_each_backend
 from support.child import run_python
 from support.graphs import parse
@@ -128,3 +137,85 @@ def test_session_goes_on_while_it_is_held() -> None:
     print(len(answers), session.run(None, feeds)[0].shape)
     """
     assert threads_of("native", calls) == "20 (6,)\n"
+
+
+class Kept:
+    """Stands for a session."""
+
+
+def ended_in_a_thread(
+    told: Callable[..., None], after: Callable[[], None] = lambda: None
+) -> "weakref.ref[Kept]":
+    """Run the callback of a session in a thread, which then does more; give what was kept."""
+    session = Kept()
+    kept, ended = weakref.ref(session), kept_for_callback(session, told)
+
+    def run() -> None:
+        ended("results", "data", "message")
+        after()
+
+    thread = threading.Thread(target=run)
+    del session
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    return kept
+
+
+def gone_soon(kept: "weakref.ref[Kept]") -> bool:
+    """Whether something is dropped, soon even where much else runs."""
+    end = time.monotonic() + 20
+    while kept() is not None and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.001)
+    return kept() is None
+
+
+def test_callback_gets_the_session_and_what_the_run_gives() -> None:
+    given: list[Any] = []
+
+    def told(session: Kept, *rest: str) -> None:
+        given.extend([type(session), *rest])
+
+    ended_in_a_thread(told)
+    assert given == [Kept, "results", "data", "message"]
+
+
+def test_session_is_dropped_soon_after_its_thread_has_left_python() -> None:
+    assert gone_soon(ended_in_a_thread(lambda *_: None))
+
+
+def test_session_is_kept_as_long_as_its_thread_runs_python() -> None:
+    sessions: list[weakref.ref[Kept]] = []
+    found: list[bool] = []
+
+    def look() -> None:
+        time.sleep(0.2)
+        found.append(sessions[0]() is not None)
+
+    kept = ended_in_a_thread(lambda session, *_: sessions.append(weakref.ref(session)), look)
+    assert found == [True]
+    assert gone_soon(kept)
+
+
+def test_thread_that_drops_a_session_does_not_delay_the_end_of_the_program() -> None:
+    calls = """
+    from sonnx_ort.ort.asynchronous import kept_for_callback
+    kept_for_callback(object(), lambda *_: None)(None, None, "")
+    print([thread.daemon for thread in threading.enumerate()[1:]])
+    """
+    assert threads_of("native", calls) == "[True]\n"
+
+
+def test_session_that_no_thread_can_drop_is_never_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    session = Kept()
+    ended = kept_for_callback(session, lambda *_: None)
+    monkeypatch.setattr(asynchronous, "_never_dropped", [])
+    monkeypatch.setattr(asynchronous.threading, "Thread", refuse)
+    ended(None, None, "")
+    assert asynchronous._never_dropped == [[session]]

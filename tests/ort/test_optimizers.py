@@ -7,6 +7,10 @@ it looks for stops it. The custom operators of the python backend are nothing th
 looks for; a Where stays behind one of them.
 """
 
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -15,7 +19,14 @@ import pytest
 import sonnx_ort
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort import optimizers
-from sonnx_ort.ort.disabled_optimizers import OPTIMIZERS_OF_ZEROS
+from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
+from sonnx_ort.ort.disabled_optimizers import (
+    OPTIMIZERS_OF_ZEROS,
+    UNWANTED_OPTIMIZERS,
+    Optimizer,
+    names_of,
+    names_to_switch_off,
+)
 from sonnx_ort.ort.optimizers import (
     DISABLED_OPTIMIZERS,
     disabled_optimizers,
@@ -207,6 +218,100 @@ def test_nodes_whose_attributes_are_zeros_of_other_signs_stay_apart(
 ) -> None:
     session = sonnx_ort.InferenceSession(ZEROS, on_one_thread(level), backend=backend)
     assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]
+
+
+MINUS = "LeakyRelu <alpha = -0.0>"
+
+
+@pytest.mark.parametrize(("nodes", "off"), [
+    (f"z = {MINUS} (x)", True),
+    ("z = Own <list = [1.0, -0.0]> (x)", True),
+    ("z = Own <first = 1, second = 1.0, third = -0.0> (x)", True),
+    ("z = If(c) <then_branch = t () => (float[1] u) { u = " + MINUS + " (x) },"
+     " else_branch = e () => (float[1] w) { w = Neg(x) }>", True),
+    ("z = Own <one = 0.0, list = [0.0, 1.0], number = 0, text = \"-0.0\"> (x)", False),
+    ("z = Neg(x)", False),
+])  # fmt: skip
+def test_optimizer_that_merges_zeros_is_off_for_models_with_a_minus_zero_alone(
+    nodes: str, off: bool
+) -> None:
+    options = ort.SessionOptions()
+    model = parse(f"(float[1] x, bool c) => (float[1] z) {{ {nodes} }}")
+    optimizers.keep_zeros_apart(options, model)
+    names = names_of(OPTIMIZERS_OF_ZEROS) if off else []
+    assert config_entry(options, DISABLED_OPTIMIZERS) == ";".join(names)
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """Note what is verified to be off."""
+    calls: list[tuple[object, ...]] = []
+    monkeypatch.setattr(optimizers, "require_effective", lambda *given: calls.append(given))
+    return calls
+
+
+@pytest.mark.parametrize(("require", "effective", "names"), [
+    (optimizers.require_all_off, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS,
+     names_to_switch_off()),
+    (partial(optimizers.require_off, rests_on_numbers=True),
+     UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS, names_to_switch_off()),
+    (partial(optimizers.require_off, rests_on_numbers=False), UNWANTED_OPTIMIZERS,
+     names_of(UNWANTED_OPTIMIZERS)),
+    (partial(optimizers.keep_zeros_apart, model=ZEROS), OPTIMIZERS_OF_ZEROS,
+     names_of(OPTIMIZERS_OF_ZEROS)),
+], ids=["all", "with numbers", "without numbers", "zeros"])  # fmt: skip
+@pytest.mark.parametrize("optimizing", [True, False])
+def test_what_is_switched_off_is_verified_where_anything_is_optimized(
+    require: Callable[[ort.SessionOptions], None],
+    effective: tuple[Optimizer, ...],
+    names: Sequence[str],
+    optimizing: bool,
+    verified: list[tuple[object, ...]],
+) -> None:
+    options = ort.SessionOptions()
+    if not optimizing:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    require(options)
+    assert verified == ([(effective, names)] if optimizing else [])
+    assert config_entry(options, DISABLED_OPTIMIZERS).split(";") == list(names)
+
+
+CANARY = "{ [a] y = Neg(x) [b] z = Neg(y) }"
+
+
+@pytest.mark.parametrize(("optimized", "acts"), [
+    (CANARY, False),
+    ("{ [a] y = Neg(x) z = Neg(y) }", True),
+    ("{ [a] y = Neg(x) [c] z = Neg(y) }", True),
+    ("{ [a] y = Neg(x) [b] z = Abs(y) }", True),
+    ("{ [a] y = Neg(x) [b] v = Neg(y) [c] z = Neg(v) }", True),
+    ("{ [a] y = Neg(x) [b] v = Neg(y) z = Neg(v) }", False),
+    ("{ [a] y = Neg(x) [b] v = Neg(y) [c] z = Abs(v) }", False),
+])  # fmt: skip
+def test_optimizer_acts_if_named_nodes_of_the_operators_of_its_canary_are_others(
+    optimized: str, acts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimizers, "_proved", set())
+    made = parse(f"(float[1] x) => (float[1] z) {optimized}")
+    monkeypatch.setattr(optimizers, "_optimized", lambda *_: made)
+    canary = '<ir_version: 9, opset_import: ["": 17]> g (float[1] x) => (float[1] z) ' + CANARY
+    expected = pytest.raises(SonnxError, match="joins them, although") if acts else nullcontext()
+    with expected:
+        optimizers.require_effective((Optimizer("Joining", "joins them", canary),))
+
+
+def test_canary_that_cannot_be_optimized_is_told_with_its_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cause = RuntimeError("because")
+
+    def fail(*_: object) -> None:
+        raise cause
+
+    monkeypatch.setattr(optimizers, "_optimized", fail)
+    with pytest.raises(SonnxError, match=": because; set options") as caught:
+        optimizers.require_effective((OPTIMIZERS_OF_ZEROS[0], OPTIMIZERS_OF_ZEROS[0]))
+    assert caught.value.__cause__ is cause
 
 
 def test_optimizer_that_merges_zeros_of_either_sign_is_seen_to_act(

@@ -4,9 +4,14 @@ What is new belongs into one of these lists once it is known what it changes; if
 model computes, also into the table of docs/native.md, and it is to be held or refused.
 """
 
+import gc
 import math
 import re
+import threading
+import time
+import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,28 +20,30 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort import registration
 from sonnx_ort.ort.disabled_optimizers import (
     UNWANTED_OPTIMIZERS,
     names_of,
     names_to_switch_off,
 )
-from sonnx_ort.ort.session_options import CHANGING_RESULTS
+from sonnx_ort.ort.session_options import CHANGING_RESULTS, FATAL, locked
+from support.backends import BACKENDS
 from support.child import run_python
 from support.graphs import binary_model
 
 DISABLED = "optimization.disable_specified_optimizers"
 
 
-def enforced() -> bytes:
+def enforced(backend: str = "python") -> bytes:
     return sonnx_ort.rewrite(
-        binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+        binary_model("Div", "float", ["n"], ["n"], c_shape=["n"]), backend=backend
     ).SerializeToString()
 
 
-def quotients(options: ort.SessionOptions) -> list[list[float]]:
+def quotients(options: ort.SessionOptions, backend: str = "python") -> list[list[float]]:
     """What an enforced model gives for three numbers, by numbers of which one is 0."""
-    session = ort.InferenceSession(enforced(), options)
+    session = ort.InferenceSession(enforced(backend), options)
     names = [each.name for each in session.get_inputs()]
     given = np.float32([1, -6, 0]), np.float32([0, 4, 5])
     return [each.tolist() for each in session.run(None, dict(zip(names, given, strict=True)))]
@@ -63,9 +70,10 @@ def test_given_options_are_given_back() -> None:
     assert sonnx_ort.register(options) is options
 
 
-def test_registering_twice_is_harmless() -> None:
-    options = sonnx_ort.register(sonnx_ort.register())
-    assert quotients(options) == [[math.inf, -1.5, 0.0]]
+@BACKENDS
+def test_registering_twice_is_harmless(backend: str) -> None:
+    options = sonnx_ort.register(sonnx_ort.register(backend=backend), backend=backend)
+    assert quotients(options, backend) == [[math.inf, -1.5, 0.0]]
     off = options.get_session_config_entry(DISABLED).split(";")
     assert len({*off}) == len(off)
 
@@ -86,6 +94,102 @@ def test_a_trial_is_made_only_of_options_that_a_caller_could_have_changed(monkey
     sonnx_ort.register(given[0], backend="python")
     sonnx_ort.InferenceSession(enforced(), given[1], backend="python")
     assert tried == given
+
+
+def test_options_that_were_registered_need_no_trial_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = sonnx_ort.register(ort.SessionOptions(), backend="python")
+    monkeypatch.setattr(registration, "_error_of_trial", None)
+    assert sonnx_ort.register(options, backend="python") is options
+
+
+def test_trial_is_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    sonnx_ort.register(ort.SessionOptions(), backend="python")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_options_are_locked_while_they_are_tried() -> None:
+    options = ort.SessionOptions()
+    ended = threading.Event()
+
+    def register() -> None:
+        sonnx_ort.register(options, backend="python")
+        ended.set()
+
+    thread = threading.Thread(target=register)
+    with locked(options):
+        thread.start()
+        assert not ended.wait(0.5)
+    thread.join(60)
+    assert ended.is_set()
+
+
+def test_second_backend_on_the_same_options_has_its_operators_too() -> None:
+    options = sonnx_ort.register(sonnx_ort.register(backend="compiled"), backend="python")
+    expected = [[math.inf, -1.5, 0.0]]
+    assert [quotients(options, each) for each in ("compiled", "python")] == [expected, expected]
+
+
+@pytest.mark.parametrize(("backend", "lacking"), [
+    ("native", "compiled"), ("native", "python"), ("compiled", "python"), ("python", "compiled"),
+])  # fmt: skip
+def test_options_have_the_operators_of_the_chosen_backend_alone(backend: str, lacking: str) -> None:
+    options = sonnx_ort.register(backend=backend)
+    options.log_severity_level = FATAL
+    with pytest.raises(Exception, match="is not a registered function/op"):
+        ort.InferenceSession(enforced(lacking), options)
+
+
+@pytest.mark.parametrize("backend", ["python", "compiled"])
+def test_registration_keeps_no_options(backend: str) -> None:
+    kept = weakref.ref(sonnx_ort.register(ort.SessionOptions(), backend=backend))
+    gc.collect()
+    assert kept() is None
+
+
+def test_error_of_a_session_that_is_no_conflict_is_raised_as_it_is() -> None:
+    with pytest.raises(KeyError), registration.second_registration_explained():
+        raise KeyError("x")
+
+
+def test_conflict_of_operators_is_told_with_its_cause() -> None:
+    with (
+        pytest.raises(sonnx_ort.SonnxError) as caught,
+        registration.second_registration_explained(),
+    ):
+        raise RuntimeError("Conflicting with a registered kernel")
+    assert str(caught.value) == TWICE
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_options_of_another_type_are_refused() -> None:
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.register("options")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "register(): 'options' is of type str; give onnxruntime.SessionOptions or None"
+    )
+
+
+def test_prepared_options_that_change_results_are_refused() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    with pytest.raises(SonnxError, match="set_denormal_as_zero=1 makes results differ"):
+        registration.prepare(options, Backend.NATIVE, rests_on_numbers=False)
+
+
+def test_threads_that_register_the_same_options_do_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial, options = registration._error_of_trial, ort.SessionOptions()
+
+    def slow(tried: ort.SessionOptions) -> str:
+        found = trial(tried)
+        time.sleep(0.2)
+        return found
+
+    monkeypatch.setattr(registration, "_error_of_trial", slow)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: sonnx_ort.register(options, backend="python"), range(2)))
+    assert quotients(options) == [[math.inf, -1.5, 0.0]]
 
 
 def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:

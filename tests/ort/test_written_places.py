@@ -2,6 +2,10 @@
 
 import pickle
 import queue
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,6 +13,8 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.ort import written_places
+from sonnx_ort.ort.written_places import WrittenPlaces
 from support.backends import BACKENDS
 from support.exported_models import WRITTEN, exported
 
@@ -83,3 +89,45 @@ def test_violation_that_was_pickled_says_the_same() -> None:
     violation = violation_of(exported(), "python")
     copy: Any = pickle.loads(pickle.dumps(violation))  # noqa: S301 - it was made here
     assert (str(copy), copy.written) == (str(violation), violation.written)
+
+
+def of_node(name: str) -> sonnx_ort.ContractViolation:
+    return sonnx_ort.ContractViolation("broken", rule="Div.float.R1", operator="Div", node=name)
+
+
+def told(places: WrittenPlaces, name: str) -> str:
+    violation = of_node(name)
+    places.tell(violation)
+    return violation.written
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note in which threads a model is read, which takes a while."""
+    threads: list[int] = []
+
+    def noted(model: bytes) -> Mapping[str, str]:
+        threads.append(threading.get_ident())
+        time.sleep(0.1)
+        return {"a": model.decode()}
+
+    monkeypatch.setattr(written_places, "written_places", noted)
+    return threads
+
+
+def test_model_is_read_once_and_not_before_a_violation(read: list[int]) -> None:
+    places = WrittenPlaces(b"here")
+    assert not read
+    assert [told(places, name) for name in ("a", "b", "a")] == ["here", "", "here"]
+    assert len(read) == 1
+
+
+def test_threads_read_the_model_once(read: list[int]) -> None:
+    places = WrittenPlaces(b"here")
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: told(places, "a"), range(4))) == ["here"] * 4
+    assert len(read) == 1
+
+
+def test_model_that_cannot_be_read_hides_no_violation() -> None:
+    assert told(WrittenPlaces(b"no model"), "a") == ""
