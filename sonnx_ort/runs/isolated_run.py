@@ -230,10 +230,11 @@ class IsolatedRuns:
                 _send(partial(function, *arguments), process.stdin)
                 done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError, pickle.UnpicklingError):
-            death = _death(self._end())
-            if watched.exceeded:
-                raise LimitExceeded(Advice("a run of the model ", watched.exceeded)) from None
-            return death
+            done = _death(self._end())
+        if watched.exceeded:
+            # It may have been killed behind its answer: the next call needs another process.
+            self._end()
+            raise LimitExceeded(Advice("a run of the model ", watched.exceeded))
         if isinstance(done, BackendUnavailable):
             raise done
         return done
