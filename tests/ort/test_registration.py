@@ -102,9 +102,13 @@ def test_options_that_were_registered_need_no_trial_again(monkeypatch: pytest.Mo
     assert sonnx_ort.register(options, backend="python") is options
 
 
-def test_trial_is_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
-    sonnx_ort.register(ort.SessionOptions(), backend="python")
+@pytest.mark.parametrize("severity", [-1, 0, 2])
+def test_trial_is_not_logged(severity: int, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ort.SessionOptions()
+    options.log_severity_level = severity
+    sonnx_ort.register(options, backend="python")
     assert capfd.readouterr() == ("", "")
+    assert options.log_severity_level == severity
 
 
 def test_options_are_locked_while_they_are_tried() -> None:

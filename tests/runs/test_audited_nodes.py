@@ -1,15 +1,19 @@
 """What is known of a node that is audited: its names, its attributes and its version."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from sonnx_ort.meaning.balls import ball_type
 from sonnx_ort.options import choose_demands
-from sonnx_ort.profile.options import EditionChoice
-from sonnx_ort.runs.audit.audited_node import Audited, attributes_of, versions
+from sonnx_ort.profile.options import Edition, EditionChoice
+from sonnx_ort.runs.audit import audited_node
+from sonnx_ort.runs.audit.audited_node import Audited, attributes_of, meanings, versions
 from sonnx_ort.runs.audit.judging import judge
 from sonnx_ort.runs.audit.verdicts import Sampling, Verdict
 from support.graphs import parse
@@ -92,3 +96,192 @@ def test_node_is_judged_by_the_edition(
     audited = Audited(node, 21, arrays[:2], arrays[2:])
     found = judge(audited, choose_demands(edition, "reject", "profile"), Sampling(0, 100))
     assert found.verdict == verdict
+
+
+Arrays = Sequence[np.ndarray[Any, Any] | None]
+
+
+def floats(*numbers: float) -> Any:
+    return np.array(numbers, np.float32)
+
+
+def audited(
+    operator: str,
+    operands: Arrays,
+    results: Arrays,
+    recomputed: Mapping[str, Audited] | None = None,
+    **attributes: Any,
+) -> Audited:
+    """Give a node that reads a, b, and so on, of which others make some, and that gives y and z."""
+    names = ["" if array is None else name for name, array in zip("abcd", operands, strict=False)]
+    node = helper.make_node(operator, names, [*"yz"[: len(results)]], "n", **attributes)
+    makers = {name: giving(maker, name) for name, maker in (recomputed or {}).items()}
+    return Audited(node, 21, operands, results, recomputed=makers)
+
+
+def giving(maker: Audited, name: str) -> Audited:
+    """The same with another name for its result."""
+    node = onnx.NodeProto()
+    node.CopyFrom(maker.node)
+    node.output[0] = name
+    return replace(maker, node=node)
+
+
+P = np.ones((2, 4), np.float32)
+PRODUCT = audited("MatMul", [np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)], [P * 3])
+NEGATED = audited("Neg", [P], [-P])
+WHOLE = np.arange(7)
+
+
+@pytest.mark.parametrize(("node", "cost"), [
+    (NEGATED, 16),
+    (PRODUCT, 16 * 6),
+    (audited("Neg", [P], [-P], {"a": PRODUCT}), 16 * 6),
+    (audited("MatMul", [P.T, P], [P.T @ P], {"a": PRODUCT}), 16 * 6 * 4),
+    (audited("Add", [P, P], [P + P], {"a": PRODUCT, "b": NEGATED}), 16 * 6),
+    (audited("Transpose", [P], [P.T], {"a": PRODUCT}, perm=[1, 0]), 16 * 6),
+    (audited("Transpose", [P], [P.T], perm=[1, 0]), 16),
+    (audited("Identity", [WHOLE], [WHOLE]), 16 * 7),
+    (audited("MatMul", [P.T, P], [P]), 16),
+    (audited("MatMul", [P.T, P], [None]), 16),
+    (audited("Neg", [P[:0]], [P[:0]]), 16),
+], ids=["one operand", "row and column", "of a product", "product of a product", "dearest operand",
+        "moved product", "moved", "read whole", "wrong shape", "no result",
+        "no elements"])  # fmt: skip
+def test_cost_of_an_element_is_that_of_all_that_is_computed_for_it(
+    node: Audited, cost: int
+) -> None:
+    assert audited_node._cost(node) == cost
+
+
+@pytest.mark.parametrize(("node", "asked"), [
+    (NEGATED, [1]),
+    (audited("Neg", [P], [-P], {"a": PRODUCT}), [96]),
+    (audited("Transpose", [P], [P.T], {"a": PRODUCT}, perm=[1, 0]), [96]),
+    (audited("Transpose", [P], [P.T], perm=[1, 0]), []),
+], ids=["one operand", "of a product", "moved product", "moved"])  # fmt: skip
+def test_fewer_elements_are_chosen_of_what_takes_longer(node: Audited, asked: list[int]) -> None:
+    reads: list[int] = []
+
+    def choose(result: np.ndarray[Any, Any], count: int) -> Any:
+        del result
+        reads.append(count)
+        return np.array([1, 2])
+
+    found = [excerpt.places for excerpt, _ in meanings(node, node.results, choose, Edition.TYPED)]
+    assert reads == asked
+    places = [[each.tolist() for each in some if each is not None] for some in found]
+    assert places == ([[[1, 2]]] if asked else [[[*range(8)]]])
+
+
+@pytest.mark.parametrize(("node", "moves"), [
+    (audited("Transpose", [P], [P.T]), True),
+    (audited("Transpose", [P.astype(np.int32)], [P.T.astype(np.int32)]), False),
+    (audited("Shape", [P], [np.array([2, 4])]), False),
+    (audited("Gather", [P, np.array([0])], [P[:1]]), True),
+    (audited("Neg", [P], [-P]), False),
+    (audited("ConstantOfShape", [np.array([2, 4])], [P]), False),
+    (audited("Transpose", [P], [None]), False),
+])  # fmt: skip
+def test_node_moves_floats_if_its_operator_moves_and_they_are_floats(
+    node: Audited, moves: bool
+) -> None:
+    assert audited_node._moves_floats(node) == moves
+
+
+QUOTIENT = audited("Div", [floats(-1, 3), floats(0, 2)], [floats(-np.inf, 1.5)])
+
+
+@pytest.mark.parametrize(("operator", "edition", "infinity"), [
+    ("Neg", "typed", np.inf), ("Neg", "preliminary", -np.inf),
+    ("Identity", "typed", -np.inf), ("Identity", "preliminary", np.inf),
+])  # fmt: skip
+@pytest.mark.parametrize("sign", [1, -1])
+def test_value_that_the_run_has_not_is_judged_by_the_edition(
+    operator: str, edition: EditionChoice, infinity: float, sign: int
+) -> None:
+    other = -1.5 if operator == "Neg" else 1.5
+    given = floats(-np.inf, 1.5)
+    node = audited(operator, [given], [floats(sign * infinity, other)], {"a": QUOTIENT})
+    found = judge(node, choose_demands(edition, "reject", "profile"), Sampling(0, 100))
+    assert found.verdict == (Verdict.EXACT if sign > 0 else Verdict.OUTSIDE)
+
+
+@pytest.mark.parametrize(("most", "reason"), [
+    (8, ""), (7, "it is joined with nodes of which more than 7 elements are needed"),
+])  # fmt: skip
+@pytest.mark.parametrize("reader", ["Neg", "Identity"])
+def test_elements_of_values_that_the_run_has_not_are_limited(
+    reader: str, most: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited_node, "_MOST_READS", most)
+    result = P if reader == "Identity" else -P
+    node = audited(reader, [P], [result], {"a": audited("Abs", [P], [P])})
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    assert found.reason == reason
+    assert found.verdict == (Verdict.NOT_KNOWN if reason else Verdict.EXACT)
+
+
+def test_sizes_that_a_joined_node_made_decide_where_elements_move() -> None:
+    scales = floats(1, 2)
+    node = audited(
+        "Resize",
+        [P, None, scales],
+        [np.repeat(P, 2, 1)],
+        {"a": PRODUCT, "c": audited("Abs", [scales], [scales])},
+        mode="nearest",
+    )
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    reason = "the run has no value 'c', which decides where elements move"
+    assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, reason)
+
+
+def test_value_of_which_elements_cannot_be_told_apart_is_not_known() -> None:
+    indices = np.array([[0], [3]])
+    node = audited(
+        "ScatterND",
+        [np.zeros(4, np.float32), indices, floats(1, 2)],
+        [floats(1, 0, 0, 2)],
+        {"b": audited("Abs", [indices], [indices])},
+        reduction="add",
+    )
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    reason = "the run has no value 'b', and several are admitted"
+    assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, reason)
+
+
+def test_shape_is_read_of_a_value_whose_elements_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audited_node, "_MOST_READS", 0)
+    node = audited("Shape", [P * 3], [np.array([2, 4])], {"a": PRODUCT})
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    assert found.verdict == Verdict.EXACT
+
+
+def test_results_behind_one_that_the_run_has_not_are_judged_too() -> None:
+    x = floats(0, 1, 2, 3, 4, 5)
+    node = audited("Split", [x], [x[:2], None], {"a": audited("Abs", [x], [x])}, num_outputs=3)
+    node.node.output.append("last")
+    for last, verdict in ((x[4:], Verdict.EXACT), (x[2:4], Verdict.OUTSIDE)):
+        every = replace(node, results=[*node.results, last])
+        found = judge(every, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+        assert (found.verdict, found.audited) == (verdict, 4)
+
+
+@pytest.mark.parametrize(("elements", "dtype"), [
+    ([], "float32"), ([np.float32(1), np.float32(2)], "float32"), ([np.int64(1)], "int64"),
+    ([np.float16(1)], "float16"),
+], ids=str)  # fmt: skip
+def test_elements_have_their_own_type(elements: list[Any], dtype: str) -> None:
+    found = audited_node._array(elements)
+    assert (found.dtype.name, found.tolist()) == (dtype, [each.item() for each in elements])
+
+
+def test_elements_are_balls_if_one_of_them_is() -> None:
+    ball = ball_type()
+    found = audited_node._array([np.float32(1), ball(2).union(ball(3))])
+    assert [isinstance(each, ball) for each in found] == [True, True]
+    assert [each.contains(number) for each, number in zip(found, (1, 2.5), strict=True)] == [
+        True
+    ] * 2
