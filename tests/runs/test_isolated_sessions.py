@@ -31,7 +31,7 @@ from sonnx_ort.runs.isolated_run import (
     session_options,
     start_session,
 )
-from sonnx_ort.runs.limits import LimitExceeded, Watched
+from sonnx_ort.runs.limits import LimitExceeded, Limits, Watched
 from support.graphs import parse
 
 Levels = ort.GraphOptimizationLevel
@@ -365,3 +365,27 @@ def test_profile_of_a_run_that_breaks_a_rule_is_that_violation(tmp_path: Path) -
     given = {"x": np.array([1, 2], np.int32), "y": np.array([1, 0], np.int32)}
     with pytest.raises(ContractViolation):
         isolated_run.profile_of(enforced, None, given, tmp_path)
+
+
+def test_run_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(IsolatedRuns, "_done", lambda _, *given: given)
+    given: Any = IsolatedRuns().run(NEG, {"x": X}, Settings(Level.ALL), ("y",), folder=tmp_path)
+    *functions, model, folder, feeds, settings, names = given
+    assert functions == [isolated_run._outcome, isolated_run._run]
+    assert onnx.load_from_string(model) == NEG
+    assert (folder, settings, names) == (tmp_path, Settings(Level.ALL), ("y",))
+    assert feeds == {"x": X}
+
+
+def test_limits_are_those_of_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched: list[Limits] = []
+
+    class Noted(Watched):
+        def __init__(self, process: Any, limits: Limits) -> None:
+            super().__init__(process, limits)
+            watched.append(limits)
+
+    monkeypatch.setattr(isolated_run, "Watched", Noted)
+    with IsolatedRuns(Limits(1234, 56789)) as runs:
+        assert runs.call(divmod, 7, 2) == (3, 1)
+    assert watched == [Limits(1234, 56789)]
