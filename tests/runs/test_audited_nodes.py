@@ -236,6 +236,41 @@ def test_sizes_that_a_joined_node_made_decide_where_elements_move() -> None:
     assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, reason)
 
 
+SCALES = floats(1, 2)
+INDICES = np.array([1, 0])
+MOVED = {
+    "sizes of the run": audited(
+        "Resize", [P * 3, None, SCALES], [np.repeat(P * 3, 2, 1)], {"a": PRODUCT}, mode="nearest"
+    ),
+    "indices of the run": audited("Gather", [P * 3, INDICES], [P * 3], {"a": PRODUCT}),
+    "indices of a joined node": audited(
+        "Gather",
+        [P * 3, INDICES],
+        [P * 3],
+        {"a": PRODUCT, "b": audited("Abs", [INDICES], [INDICES])},
+    ),
+}
+
+
+@pytest.mark.parametrize("node", MOVED.values(), ids=MOVED)
+def test_places_where_elements_move_are_known_if_one_is_admitted(node: Audited) -> None:
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    assert (found.verdict, found.reason) == (Verdict.EXACT, "")
+
+
+def test_moved_elements_of_which_one_of_several_is_taken_are_not_known() -> None:
+    x, indices = floats(0, 0, 0, 0), np.array([[1], [1]])
+    node = audited(
+        "ScatterND",
+        [x, indices, floats(1, 2)],
+        [floats(0, 2, 0, 0)],
+        {"a": audited("Abs", [x], [x])},
+    )
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    reason = "the document leaves open which elements it takes"
+    assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, reason)
+
+
 def test_value_of_which_elements_cannot_be_told_apart_is_not_known() -> None:
     indices = np.array([[0], [3]])
     node = audited(

@@ -198,6 +198,18 @@ def test_parts_are_left_out_again_of_what_is_left() -> None:
     assert asked == [4, 2]
 
 
+@pytest.mark.parametrize("tries", [0, -1])
+def test_nothing_is_tried_if_that_is_not_allowed(tries: int) -> None:
+    trial = Trial(parse("(float[4] x) => (float[4] z) { a = Abs(x) z = Neg(a) }"), ({"x": X},))
+    tried: list[Trial] = []
+    known = Known([{"a": X}])
+    assert (
+        shrink(trial, lambda each: bool(tried.append(each)), lambda _: known, most_tries=tries)
+        is trial
+    )
+    assert tried == []
+
+
 @pytest.mark.parametrize("needed", [[3], [0, 7], [2, 3, 4]], ids=str)
 def test_halves_are_tried_before_smaller_parts(needed: list[int]) -> None:
     tried: list[int] = []

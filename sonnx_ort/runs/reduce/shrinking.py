@@ -352,7 +352,7 @@ def shrink(
     def found(candidate: AnyTrial | None) -> bool:
         """Whether a smaller trial shows it, and takes the place of the smallest."""
         nonlocal trial, remaining
-        if candidate is None or remaining == 0:
+        if candidate is None or remaining <= 0:
             return False
         remaining -= 1
         if shown := shows(candidate):
@@ -360,7 +360,7 @@ def shrink(
         return shown
 
     before = None
-    while trial is not before and remaining:
+    while trial is not before and remaining > 0:
         before = trial
         if len(trial.model.graph.node) > 1:
             _leave_out_parts(trial, known(trial), found)
