@@ -185,6 +185,17 @@ def test_session_is_dropped_soon_after_its_thread_has_left_python() -> None:
     assert gone_soon(ended_in_a_thread(lambda *_: None))
 
 
+def test_session_is_dropped_though_its_callback_is_held() -> None:
+    session = Kept()
+    kept, ended = weakref.ref(session), kept_for_callback(session, lambda *_: None)
+    del session
+    thread = threading.Thread(target=ended, args=(None, None, ""))
+    thread.start()
+    thread.join(60)
+    assert gone_soon(kept)
+    del ended
+
+
 def test_session_is_kept_as_long_as_its_thread_runs_python() -> None:
     sessions: list[weakref.ref[Kept]] = []
     found: list[bool] = []
