@@ -9,7 +9,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from sonnx_ort.meaning import Enclosure, Result
 from sonnx_ort.meaning.balls import ball_type
+from sonnx_ort.meaning.results import Copies
 from sonnx_ort.options import choose_demands
 from sonnx_ort.profile.options import Edition, EditionChoice
 from sonnx_ort.runs.audit import audited_node
@@ -315,8 +317,80 @@ def test_elements_have_their_own_type(elements: list[Any], dtype: str) -> None:
 
 def test_elements_are_balls_if_one_of_them_is() -> None:
     ball = ball_type()
-    found = audited_node._array([np.float32(1), ball(2).union(ball(3))])
-    assert [isinstance(each, ball) for each in found] == [True, True]
-    assert [each.contains(number) for each, number in zip(found, (1, 2.5), strict=True)] == [
-        True
-    ] * 2
+    one, other = audited_node._array([np.float32(1), ball(2).union(ball(3))])
+    assert (isinstance(one, ball), isinstance(other, ball)) == (True, True)
+    assert one == 1
+    assert (other.contains(2), other.contains(3)) == (True, True)
+
+
+NO = np.zeros(2, np.bool_)
+ZEROS = floats(-0.0, 0)
+
+
+@pytest.mark.parametrize(("lowest", "highest", "made"), [
+    (floats(1, 2), floats(1, 2), np.float32),
+    (floats(1, 2), floats(1, 3), object),
+    (ZEROS, ZEROS, np.float32),
+    (ZEROS, -ZEROS, object),
+], ids=["one", "several", "one zero", "either zero"])  # fmt: skip
+def test_elements_are_balls_where_several_numbers_or_zeros_are_admitted(
+    lowest: Any, highest: Any, made: type[Any]
+) -> None:
+    one = (1, 2)
+    enclosure = Enclosure(lowest.reshape(one), highest.reshape(one), NO.reshape(one))
+    found = audited_node._elements_or_balls(Result(lowest.reshape(one), enclosure, NO.reshape(one)))
+    assert (found.shape, found.dtype) == (one, made)
+    if made is object:
+        last = found[0, 1]
+        assert (last.contains(float(lowest[1])), last.contains(float(highest[1]))) == (True, True)
+
+
+@pytest.mark.parametrize(("admitted", "reason"), [
+    (Enclosure(ZEROS, ZEROS, ~NO), "every value is admitted"),
+    (Copies(ZEROS, {0: floats(1)}), "the document leaves open which elements it takes"),
+], ids=["every value", "one of several"])  # fmt: skip
+def test_elements_that_are_left_open_are_not_known(admitted: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        audited_node._elements_or_balls(Result(ZEROS, admitted, NO))
+
+
+def test_value_without_a_meaning_is_not_known_for_its_reason() -> None:
+    x = np.array([[1, 2], [3, 4]], np.int32)
+    product = audited("Gemm", [x, x], [x @ x], alpha=2.5)
+    found = judge(
+        audited("Abs", [x @ x], [x @ x], {"a": product}),
+        choose_demands("typed", "reject", "profile"), Sampling(0, 100),
+    )  # fmt: skip
+    reason = "no document says what alpha and beta do to integers"
+    assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, reason)
+
+
+def test_elements_that_are_read_several_times_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audited_node, "_MOST_READS", 2)
+    x = floats(1, 2)
+    column = x.reshape(2, 1)
+    node = audited(
+        "Add", [column, np.zeros((2, 9), np.float32)], [np.repeat(column, 9, 1)],
+        {"a": audited("Abs", [column], [column])},
+    )  # fmt: skip
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    assert (found.verdict, found.reason) == (Verdict.EXACT, "")
+
+
+def test_of_moved_values_only_the_elements_that_are_read_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audited_node, "_MOST_READS", 2)
+    moved = audited("Transpose", [P], [P.T], {"a": audited("Abs", [P], [P])}, perm=[1, 0])
+    node = audited("Neg", [P.T], [-P.T], {"a": moved})
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 1))
+    assert (found.verdict, found.audited) == (Verdict.EXACT, 1)
+
+
+def test_later_result_that_was_not_computed_is_not_known() -> None:
+    x = np.array([1, 2])
+    parts = audited("Split", [x], [x[:1], None], num_outputs=2)
+    parts.node.output[1] = "a"
+    node = replace(audited("Abs", [x[1:]], [x[1:]]), recomputed={"a": parts})
+    found = judge(node, choose_demands("typed", "reject", "profile"), Sampling(0, 100))
+    assert (found.verdict, found.reason) == (Verdict.NOT_KNOWN, "the value 'a' is not known")

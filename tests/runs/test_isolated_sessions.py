@@ -1,6 +1,7 @@
 """Which sessions the process that runs models starts, and what it answers."""
 
 import io
+import logging
 import os
 import pickle
 import signal
@@ -389,3 +390,20 @@ def test_limits_are_those_of_every_call(monkeypatch: pytest.MonkeyPatch) -> None
     with IsolatedRuns(Limits(1234, 56789)) as runs:
         assert runs.call(divmod, 7, 2) == (3, 1)
     assert watched == [Limits(1234, 56789)]
+
+
+def test_what_this_package_logs_is_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    with IsolatedRuns() as runs:
+        assert runs.call(logging.getLogger("sonnx_ort").warning, "said") is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_broken_rule_is_the_outcome_of_a_run() -> None:
+    model = parse("(int32[1] x, int32[1] y) => (int32[1] z) { [ratio] z = Div(x, y) }")
+    enforced = sonnx_ort.rewrite(model, backend="python")
+    given = {"x": np.array([1], np.int32), "y": np.array([0], np.int32)}
+    with IsolatedRuns() as runs:
+        found = runs.run(enforced, given)
+    assert isinstance(found, Failed)
+    assert (found.violated, found.died) == (True, False)
+    assert found.reason.startswith("Div 'ratio' breaks Div.int.C1: ")
