@@ -63,6 +63,19 @@ def test_no_optimizer_is_listed_twice():
     assert len({*listed}) == len(listed) > len(OF_GUARDS)
 
 
+def test_no_optimizer_is_switched_off_if_none_is_named() -> None:
+    options = ort.SessionOptions()
+    switch_off_optimizers(options, [])
+    assert config_entry(options, DISABLED_OPTIMIZERS) == ""
+
+
+def test_entry_that_has_all_names_is_not_written_again(capfd: pytest.CaptureFixture[str]) -> None:
+    options = ort.SessionOptions()
+    for _ in range(2):
+        switch_off_optimizers(options, ["DivMulFusion"])
+    assert capfd.readouterr() == ("", "")
+
+
 def test_argument_of_a_session_has_those_that_are_off_too():
     options = ort.SessionOptions()
     options.add_session_config_entry(DISABLED_OPTIMIZERS, "ConvAddFusion;;DivMulFusion")
