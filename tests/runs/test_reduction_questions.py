@@ -69,6 +69,14 @@ def test_limits_are_those_of_each_run(noted: type[Noted]) -> None:
     assert noted.limits_of_all == [Limits(1234, 56789)]
 
 
+def test_nodes_of_branches_are_counted() -> None:
+    text = """(float[2] x, bool c) => (float[2] z) {
+        z = If(c) <then_branch = t () => (float[2] u) { u = Abs(x) },
+                   else_branch = e () => (float[2] w) { w = Neg(x) }> }"""
+    found = sonnx_ort.reduce(parse(text), check="true", tries=0)
+    assert (found.before, found.nodes) == (3, 3)
+
+
 def test_time_limit_is_that_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds: list[float] = []
     monkeypatch.setattr(reduction, "_status", lambda _, limit: seconds.append(limit) or 0)
