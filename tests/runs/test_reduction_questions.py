@@ -77,6 +77,11 @@ def test_nodes_of_branches_are_counted() -> None:
     assert (found.before, found.nodes) == (3, 3)
 
 
+def test_inputs_have_the_new_names() -> None:
+    found = sonnx_ort.reduce(parse(NEG), check="true", tries=0, anonymous=True)
+    assert [*found.inputs] == [value.name for value in found.model.graph.input] != ["x"]
+
+
 def test_time_limit_is_that_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds: list[float] = []
     monkeypatch.setattr(reduction, "_status", lambda _, limit: seconds.append(limit) or 0)

@@ -75,6 +75,16 @@ def test_function_of_the_name_of_an_operator_is_not_put_in_its_place() -> None:
     assert list(shrinking._in_line(model)) == []
 
 
+def test_what_is_omitted_in_a_branch_stays_so_in_line() -> None:
+    text = """(float[4] x, bool c) => (float[4] z) {
+        [n] z = If(c) <then_branch = t () => (float[4] u) {
+                a, "" = Split<axis = 0>(x) u = Clip(x, "", a) },
+            else_branch = e () => (float[4] w) { w = Neg(x) }> }"""
+    nodes = made(text, "_in_line")[0].graph.node
+    assert [[*node.output] for node in nodes] == [["n_a", ""], ["z"]]
+    assert [[*node.input] for node in nodes] == [["x"], ["x", "", "n_a"]]
+
+
 def test_last_nodes_are_left_out_first() -> None:
     text = "(float[4] x) => (float[4] z) { a = Abs(x) z = Neg(a) }"
     operators = [[n.op_type for n in each.graph.node] for each in made(text, "_without_node")]
