@@ -196,6 +196,15 @@ def test_model_that_is_refused_for_other_operators_is_run_for_the_rule_that_is_a
     assert (found.shows, found.nodes) == (("Div.int.C1 in a run",), 2)
 
 
+def test_warnings_of_models_are_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    model = parse(RATIO, constants={"unread": np.zeros(1, np.float32)})
+    given = {"x": integers(1), "y": integers(0)}
+    rules = frozenset({"Div.int.C1"})
+    found = reduction.violations(model.SerializeToString(), given, rules, {})
+    assert found == {"Div.int.C1 in a run"}
+    assert capfd.readouterr() == ("", "")
+
+
 def test_model_that_cannot_be_analyzed_violates_nothing() -> None:
     model = parse("(float[2] x) => (float[2] z) { z = sonnx.Own(x) }", domains={"sonnx": 1})
     assert refusal(model, violates="Div") == NOT_SHOWN
