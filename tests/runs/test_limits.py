@@ -4,7 +4,6 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,12 +50,17 @@ def test_process_that_takes_too_long_is_killed(seconds: float, said: str) -> Non
 def test_process_that_comes_to_have_too_much_memory_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    amounts: Iterator[int] = iter([0, 2_000_000])
-    monkeypatch.setattr(module, "_memory", lambda _: next(amounts, 2_000_001))
+    amounts, seen = [0, 2_000_000, 2_000_001], []
+
+    def memory(process: int) -> int:
+        seen.append(process)
+        return amounts[len(seen) - 1]
+
+    monkeypatch.setattr(module, "_memory", memory)
     assert exceeded(Limits(megabytes=2)) == (
         "takes more than 2 MB of memory; memory_limit=4 allows more"
     )
-    assert next(amounts, None) is None
+    assert seen == [Process.pid] * 3
 
 
 def test_memory_that_is_said_to_allow_more_is_a_whole_number(
