@@ -196,6 +196,29 @@ def test_model_that_is_refused_for_other_operators_is_run_for_the_rule_that_is_a
     assert (found.shows, found.nodes) == (("Div.int.C1 in a run",), 2)
 
 
+OVERFLOW = """(float[2] x) => (float[2] z) { a = Exp(x) z = Neg(a) }"""
+INSIDE = """(float[2] x) => (float[2] z) <float zero = {0}> { a = Exp(x) z = Min(a, zero) }"""
+
+
+@pytest.mark.parametrize(("text", "asked", "operators", "shows"), [
+    (OVERFLOW, "Graph.finite", "profile", True),
+    (OVERFLOW, "Graph.finite", "Graph.finite", True),
+    (OVERFLOW, "Graph", "Graph.finite", True),
+    (OVERFLOW, "Graph", "Div", False),
+    (INSIDE, "Graph.finite", "Graph.finite", False),
+    (INSIDE, "Graph.finite", "Graph.finite_values", True),
+], ids=str)  # fmt: skip
+def test_numbers_that_are_not_finite_are_found_in_a_run(
+    text: str, asked: str, operators: str, shows: bool
+) -> None:
+    given = {"x": floats(1000, 1)}
+    if shows:
+        found = sonnx_ort.reduce(parse(text), given, violates=asked, operators=operators, tries=0)
+        assert found.shows == ("Graph.finite in a run",)
+        return
+    assert refusal(text, given, violates=asked, operators=operators) == NOT_SHOWN
+
+
 def test_warnings_of_models_are_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
     model = parse(RATIO, constants={"unread": np.zeros(1, np.float32)})
     given = {"x": integers(1), "y": integers(0)}

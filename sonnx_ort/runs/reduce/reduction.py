@@ -25,12 +25,13 @@ from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.validity import check_validity
-from sonnx_ort.options import PROFILE, OperatorsChoice
+from sonnx_ort.options import PROFILE, OperatorsChoice, choose_operators
 from sonnx_ort.ort.feeds import as_tensors, graph_inputs
 from sonnx_ort.ort.session import InferenceSession
 from sonnx_ort.ort.session_options import FATAL, temporary_folder
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runs.audit.audit import audit
 from sonnx_ort.runs.derived_models import seed_random_operators, whole
@@ -316,13 +317,25 @@ def violations(model: bytes, feeds: Feeds, rules: Signs, choices: Mapping[str, A
         return frozenset(f"{rule} in every run" for rule in found)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    # Enforced for more, the model may be refused for what is not asked.
-    named = {rule.partition(".")[0] for rule in rules} & OPERATORS.keys()
+    named = _deciding(rules, choices.get("operators", PROFILE))
     try:
         InferenceSession(model, options, **{**choices, "operators": named}).run(None, feeds)
     except ContractViolation as violation:
         return frozenset({f"{violation.rule}{IN_A_RUN}"} if violation.rule in rules else ())
     return frozenset()
+
+
+def _deciding(rules: Signs, operators: OperatorsChoice) -> frozenset[str]:
+    """What is enforced to find violations of rules in a run.
+
+    Enforced for more, the model may be refused for what is not asked.
+    """
+    named = frozenset(rule.partition(".")[0] for rule in rules) & OPERATORS.keys()
+    if FINITE.id not in rules:
+        return named
+    # Numbers have to be finite only where that is selected, or asked for by itself.
+    selected = choose_operators(operators) & {FINITE_OUTPUTS, FINITE_VALUES}
+    return named | (selected or ({FINITE_OUTPUTS} if rules == {FINITE.id} else frozenset()))
 
 
 def refusals(model: bytes, feeds: Feeds, choices: Mapping[str, Any]) -> Signs:
