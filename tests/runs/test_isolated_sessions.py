@@ -407,3 +407,17 @@ def test_broken_rule_is_the_outcome_of_a_run() -> None:
     assert isinstance(found, Failed)
     assert (found.violated, found.died) == (True, False)
     assert found.reason.startswith("Div 'ratio' breaks Div.int.C1: ")
+
+
+def test_profile_is_of_a_model_with_external_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Path | None, Settings]] = []
+
+    def noted(folder: Path | None, settings: Settings) -> ort.SessionOptions:
+        made.append((folder, settings))
+        return session_options(folder, settings)
+
+    monkeypatch.setattr(isolated_run, "session_options", noted)
+    isolated_run.profile_of(NEG.SerializeToString(), tmp_path, {"x": X}, tmp_path)
+    assert made == [(tmp_path, UNOPTIMIZED)]
