@@ -361,8 +361,8 @@ def passed(command: str, seconds: float = 60) -> frozenset[str]:
 
 
 def test_place_of_the_model_may_be_within_a_word() -> None:
-    assert passed("sh -c 'grep -q Neg {}'")
-    assert not passed("sh -c 'grep -q Tanh {}'")
+    assert passed("sh -c 'test $# = 0 && grep -q Neg {}' name")
+    assert not passed("sh -c 'test $# = 0 && grep -q Tanh {}' name")
 
 
 def test_place_of_the_model_follows_a_command_that_does_not_name_it() -> None:
