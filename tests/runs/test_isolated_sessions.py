@@ -332,17 +332,30 @@ def test_outputs_that_are_wanted_are_given(bound: bool, monkeypatch: pytest.Monk
     assert len(binding) == (2 if bound else 0)
 
 
-def test_tickets_are_removed_from_the_shapes_of_kernels() -> None:
-    model = sonnx_ort.rewrite(DIV, backend="python")
-    (kernel,) = [node for node in model.graph.node if node.domain == "sonnx"]
-    shape = onnx.helper.make_tensor_value_info(kernel.output[-1], onnx.TensorProto.INT64, ["k"])
-    model.graph.output.append(shape)
-    found = isolated_run._run(model.SerializeToString(), None, {"x": X, "y": X}, UNOPTIMIZED, ())
-    assert found["z"] is not None
-    assert found["z"].tolist() == [1, 1]
-    made = found[kernel.output[-1]]
-    assert made is not None
-    assert made.tolist() == [2]
+KERNEL = parse(
+    """(int32[n] x, int32[n] y) => (int32[k] data, int64[r] shape) {
+        data, shape = sonnx.CheckedDiv <node = "ratio", edition = "typed"> (x, y) }""",
+    domains={"sonnx": 1},
+)
+
+
+def kernel_results(x: int, y: int) -> tuple[list[int], list[int]]:
+    given = {name: np.array([number], np.int32) for name, number in (("x", x), ("y", y))}
+    found = isolated_run._run(KERNEL.SerializeToString(), None, given, UNOPTIMIZED, ())
+    data, shape = found["data"], found["shape"]
+    assert data is not None
+    assert shape is not None
+    return data.tolist(), shape.tolist()
+
+
+def test_shape_of_a_kernel_that_broke_a_rule_is_the_same_in_each_run() -> None:
+    one, other = kernel_results(1, 0), kernel_results(1, 0)
+    assert one == other
+    assert -10_000 < one[1][0] < 0
+
+
+def test_results_of_a_kernel_stay_as_they_are() -> None:
+    assert kernel_results(-30_001, 1) == ([-30_001], [1])
 
 
 @pytest.mark.parametrize(("level", "nodes"), [(Level.NONE, 2), (Level.BASIC, 1)])
