@@ -434,3 +434,13 @@ def test_profile_is_of_a_model_with_external_data(
     monkeypatch.setattr(isolated_run, "session_options", noted)
     isolated_run.profile_of(NEG.SerializeToString(), tmp_path, {"x": X}, tmp_path)
     assert made == [(tmp_path, UNOPTIMIZED)]
+
+
+@pytest.mark.parametrize(("model", "random"), [
+    (NEG, False), (parse("() => (float[2] z) { z = RandomUniform<shape = [2]>() }"), True),
+], ids=["Neg", "RandomUniform"])  # fmt: skip
+def test_session_tells_whether_its_operators_are_random(
+    model: onnx.ModelProto, random: bool
+) -> None:
+    options = session_options(None, UNOPTIMIZED)
+    assert start_session(model.SerializeToString(), UNOPTIMIZED, options).random == random
