@@ -43,9 +43,15 @@ class KeptRun(Generic[Session]):
         threading.Thread(target=_drop_afterwards, args=given).start()
 
     def end(self, results: Any, data: Any, message: str) -> None:
-        """Tell of the end of the run: the callback of `run_async`."""
+        """Tell of the end of the run: the callback of `run_async`.
+
+        What it raises is told as that of any thread.
+        """
         try:
             self._told(self._kept[0], results, data, message)
+        except BaseException:  # noqa: BLE001 - nobody else catches it
+            # Passed on, its frames would end after this thread has left, and may hold the session.
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
         finally:
             self._threads.put(threading.get_ident())
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from sonnx_ort.ort import asynchronous
-from sonnx_ort.ort.asynchronous import kept_for_callback
+from sonnx_ort.ort.asynchronous import KeptRun
 from support.backends import on_each_backend
 from support.child import run_python
 from support.graphs import parse
@@ -66,6 +65,10 @@ def threads_of(backend: str, calls: str) -> str:
     return ended.stdout
 
 
+def told_of_thread(args: threading.ExceptHookArgs) -> str:
+    return f"{args.exc_type.__name__}: {args.exc_value}, thread {args.thread}"
+
+
 @on_each_backend
 @pytest.mark.parametrize("sizes", [[6], [-1, -1]], ids=["kept rules", "broken rules"])
 @pytest.mark.parametrize("keeps", [False, True], ids=["", "callback holds it"])
@@ -81,10 +84,10 @@ def test_session_is_dropped_by_another_thread_than_that_of_its_run(
 
 def test_session_is_dropped_by_another_thread_if_the_callback_fails() -> None:
     calls = """
-    of_the_run, of_the_end = run([6], True, True)
-    print(of_the_run != of_the_end)
+    threads = [run([6], True, True) for _ in range(9)]
+    print([of_the_run != of_the_end for of_the_run, of_the_end in threads])
     """
-    assert threads_of("native", calls) == "True\n"
+    assert threads_of("native", calls) == f"{[True] * 9}\n"
 
 
 @on_each_backend
@@ -148,10 +151,10 @@ def ended_in_a_thread(
 ) -> "weakref.ref[Kept]":
     """Run the callback of a session in a thread, which then does more; give what was kept."""
     session = Kept()
-    kept, ended = weakref.ref(session), kept_for_callback(session, told)
+    kept, of_session = weakref.ref(session), KeptRun(session, told)
 
     def run() -> None:
-        ended("results", "data", "message")
+        of_session.end("results", "data", "message")
         after()
 
     thread = threading.Thread(target=run)
@@ -187,13 +190,34 @@ def test_session_is_dropped_soon_after_its_thread_has_left_python() -> None:
 
 def test_session_is_dropped_though_its_callback_is_held() -> None:
     session = Kept()
-    kept, ended = weakref.ref(session), kept_for_callback(session, lambda *_: None)
+    kept, run = weakref.ref(session), KeptRun(session, lambda *_: None)
     del session
-    thread = threading.Thread(target=ended, args=(None, None, ""))
+    thread = threading.Thread(target=run.end, args=(None, None, ""))
     thread.start()
     thread.join(60)
     assert gone_soon(kept)
-    del ended
+    del run
+
+
+def test_session_is_dropped_whose_run_is_not_begun() -> None:
+    session = Kept()
+    kept, run = weakref.ref(session), KeptRun(session, lambda *_: None)
+    del session
+    assert kept() is not None
+    run.give_up()
+    assert gone_soon(kept)
+
+
+def test_error_of_a_callback_is_told_as_that_of_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: told.append(told_of_thread(args)))
+
+    def fail(*_: object) -> None:
+        raise ValueError("as it is to be")
+
+    kept = ended_in_a_thread(fail)
+    assert told == ["ValueError: as it is to be, thread None"]
+    assert gone_soon(kept)
 
 
 def test_session_is_kept_as_long_as_its_thread_runs_python() -> None:
@@ -207,26 +231,3 @@ def test_session_is_kept_as_long_as_its_thread_runs_python() -> None:
     kept = ended_in_a_thread(lambda session, *_: sessions.append(weakref.ref(session)), look)
     assert found == [True]
     assert gone_soon(kept)
-
-
-def test_thread_that_drops_a_session_does_not_delay_the_end_of_the_program() -> None:
-    calls = """
-    from sonnx_ort.ort.asynchronous import kept_for_callback
-    kept_for_callback(object(), lambda *_: None)(None, None, "")
-    print([thread.daemon for thread in threading.enumerate()[1:]])
-    """
-    assert threads_of("native", calls) == "[True]\n"
-
-
-def test_session_that_no_thread_can_drop_is_never_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_args: object, **_options: object) -> None:
-        raise RuntimeError("can't create new thread at interpreter shutdown")
-
-    session = Kept()
-    ended = kept_for_callback(session, lambda *_: None)
-    monkeypatch.setattr(asynchronous, "_never_dropped", [])
-    monkeypatch.setattr(asynchronous.threading, "Thread", refuse)
-    ended(None, None, "")
-    assert asynchronous._never_dropped == [[session]]
