@@ -386,6 +386,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             kept = KeptRun(self, translated)
             refused.callback(kept.give_up)
             super().run_async(output_names, feeds, kept.end, user_data, run_options)
+            kept.begun()
             refused.pop_all()  # the run has begun, and its callback ends it
 
     def _translated(

@@ -128,6 +128,48 @@ def test_program_ends_after_a_run_that_is_refused() -> None:
     assert threads_of("native", calls).splitlines()[1:] == ["None"]
 
 
+def test_program_ends_after_more_runs_than_can_wait() -> None:
+    """ONNX Runtime makes some of these runs in the thread that begins them."""
+    calls = """
+    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
+    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+    threads, here, hold = [], threading.get_ident(), threading.Event()
+
+    def callback(results, data, message):
+        threads.append(threading.get_ident())
+        if threads[-1] != here:
+            hold.wait()
+
+    for _ in range(5000):
+        session.run_async(None, feeds, callback, None)
+    told = weakref.finalize(session, lambda: print(len(threads), "are ended"))
+    print(here in threads, threading.active_count() < 10)
+    del session
+    hold.set()
+    """
+    assert threads_of("native", calls) == "True True\n5000 are ended\n"
+
+
+def test_fork_ends_that_has_no_run_of_its_own() -> None:
+    calls = """
+    import os
+    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
+    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+    hold = threading.Event()
+    session.run_async(None, feeds, lambda *_: hold.wait(), None)
+    made = os.fork()
+    if made:
+        print(os.waitstatus_to_exitcode(os.waitpid(made, 0)[1]))
+    else:
+        from sonnx_ort.ort.asynchronous import KeptRun
+        KeptRun(object(), lambda *_: None).give_up()
+        threading._shutdown()
+        os._exit(7)
+    hold.set()
+    """
+    assert threads_of("native", calls) == "7\n"
+
+
 def test_session_goes_on_while_it_is_held() -> None:
     calls = """
     session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
@@ -201,6 +243,37 @@ def test_session_is_dropped_though_its_callback_is_held() -> None:
     thread.join(60)
     assert gone_soon(kept)
     del run
+
+
+def test_session_is_dropped_that_ran_in_the_thread_that_began_the_run() -> None:
+    session = Kept()
+    kept, run = weakref.ref(session), KeptRun(session, lambda *_: None)
+    run.end(None, None, "")
+    run.begun()
+    del session
+    assert gone_soon(kept)
+
+
+def test_session_is_kept_that_runs_later_in_the_thread_that_began_the_run() -> None:
+    """As where a callback begins a run of its session."""
+    sessions: list[weakref.ref[Kept]] = []
+    found: list[bool] = []
+
+    def begin_and_end() -> None:
+        session = Kept()
+        sessions.append(weakref.ref(session))
+        run = KeptRun(session, lambda *_: None)
+        del session
+        run.begun()
+        run.end(None, None, "")
+        time.sleep(0.2)
+        found.append(sessions[0]() is not None)
+
+    thread = threading.Thread(target=begin_and_end)
+    thread.start()
+    thread.join(60)
+    assert found == [True]
+    assert gone_soon(sessions[0])
 
 
 def test_session_is_dropped_whose_run_is_not_begun() -> None:
