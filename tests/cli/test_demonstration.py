@@ -41,10 +41,12 @@ def test_every_case_is_kept(rows):
     assert [row for row in rows if not row.kept] == []
 
 
+@pytest.mark.thorough
 def test_what_is_kept_reads_as_expected(rows):
     assert [(row.expected, row.got) for row in rows if row.expected != row.got] == []
 
 
+@pytest.mark.thorough
 def test_texts_fit_a_table(rows):
     assert max(len(text) for row in rows for text in (row.model, row.case)) <= 40
     assert max(len(text) for row in rows for text in (row.shows, row.got)) <= 200

@@ -58,9 +58,9 @@ _PROGRAM = """
 _MODEL = parse("(float[n, m] x, int64[k] s) => (float[] y) { y = Reshape(x, s) }")
 
 
-def threads_of(backend: str, calls: str) -> str:
+def threads_of(backend: str, calls: str, *, fresh: bool = False) -> str:
     given = f"MODEL, BACKEND = {_MODEL.SerializeToString()!r}, {str(backend)!r}"
-    ended = run_python(given, _PROGRAM, calls, fresh=True)
+    ended = run_python(given, _PROGRAM, calls, fresh=fresh)
     assert ended.exit_status == 0, ended
     return ended.stdout
 
@@ -84,10 +84,10 @@ def test_session_is_dropped_by_another_thread_than_that_of_its_run(
 
 def test_session_is_dropped_by_another_thread_if_the_callback_fails() -> None:
     calls = """
-    threads = [run([6], True, True) for _ in range(9)]
+    threads = [run([6], True, True) for _ in range(3)]
     print([of_the_run != of_the_end for of_the_run, of_the_end in threads])
     """
-    assert threads_of("native", calls) == f"{[True] * 9}\n"
+    assert threads_of("native", calls) == f"{[True] * 3}\n"
 
 
 @on_each_backend
@@ -96,7 +96,7 @@ def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
     calls = f"""
     class Slow:
         def __del__(self, sleep=time.sleep):
-            sleep(1)
+            sleep(0.5)
 
     _first = Slow()  # what ends in the end of the interpreter ends the process
     graph = "(float[n,m] x) => (float[] y) {{ a = MatMul(x, x) b = MatMul(a, x) y = MatMul(b, x) }}"
@@ -106,7 +106,7 @@ def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
     if {drops}:
         del session
     """
-    assert threads_of(backend, calls) == "(900, 900)\n"
+    assert threads_of(backend, calls, fresh=True) == "(900, 900)\n"
 
 
 def test_program_ends_after_a_run_that_is_refused() -> None:
@@ -147,7 +147,7 @@ def test_program_ends_after_more_runs_than_can_wait() -> None:
     del session
     hold.set()
     """
-    assert threads_of("native", calls) == "True True\n5000 are ended\n"
+    assert threads_of("native", calls, fresh=True) == "True True\n5000 are ended\n"
 
 
 def test_fork_ends_that_has_no_run_of_its_own() -> None:

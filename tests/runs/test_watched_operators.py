@@ -63,9 +63,8 @@ def in_all_versions(
             yield f"{name} of {version}", made, feeds
 
 
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(1, PARTS))]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(PARTS))
 def test_model_that_runs_can_be_watched(part: int) -> None:
     unable, tried = [], 0
     with IsolatedRuns() as runs:

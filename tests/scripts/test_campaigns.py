@@ -132,6 +132,7 @@ def add(path: Path) -> Graphs:
     return made
 
 
+@pytest.mark.thorough
 def test_graphs_are_tried_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     command = [sys.executable, SCRIPTS / "campaigns.py", "graphs", "--count", "3"]
@@ -142,6 +143,7 @@ def test_graphs_are_tried_and_counted(tmp_path: Path) -> None:
     assert part["counts"]["graphs"] == 3
 
 
+@pytest.mark.thorough
 def test_certificates_are_forged_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     command = [sys.executable, SCRIPTS / "campaigns.py", "certificates", "--count", "2"]
@@ -160,6 +162,7 @@ def test_false_certificate_that_is_accepted_is_a_failure(tmp_path: Path) -> None
     assert (part["models"], part["forged"], part["failures"]) == (3, 3, [0, 2])
 
 
+@pytest.mark.thorough
 def test_proofs_are_tried_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     command = [sys.executable, SCRIPTS / "campaigns.py", "fusions", "--count", "3"]

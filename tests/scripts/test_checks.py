@@ -60,6 +60,7 @@ def test_wheel_holds_every_source_file_and_no_other(names):
     assert {name for name in names if name.endswith(".py")} == sources
 
 
+@pytest.mark.thorough
 def test_wheel_holds_the_models_the_page_the_texts_the_marker_of_types_and_the_command(names):
     package = ROOT / "sonnx_ort"
     folders = (ROOT / "models/data", package / "reporting/page", package / "profile/texts")

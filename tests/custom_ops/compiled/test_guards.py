@@ -453,6 +453,7 @@ def test_operands_of_other_types_than_a_test_reads_fail(test: str) -> None:
         run(session, feeds)
 
 
+@pytest.mark.thorough
 def test_bounds_of_large_multiples_fail_where_they_cannot_be_compared() -> None:
     term = (1 << 62) * W.size(0) == (1 << 62) * X.size(0)
     requirement = on_shapes(("operand 0", "operand 1"), lambda _: term)
