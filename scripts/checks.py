@@ -45,7 +45,7 @@ _KERNELS = "tests/custom_ops/compiled"
 _RESTING_ON_OTHERS = ("tests/soundness", _KERNELS, "tests/upstream", "tests/end_to_end")
 """The tests that a newer release of another package is most likely to fail."""
 
-_MINUTES = {"static": 1, "quick": 6, "thorough": 60, "lowest": 5, "newest": 3, "other backends": 3}
+_MINUTES = {"static": 1, "quick": 5, "thorough": 60, "lowest": 5, "newest": 3, "other backends": 3}
 """How long the checks take on two idle cores, rounded up, by what is checked."""
 
 _WITHOUT_EXTENSIONS = ("3.14",)

@@ -362,7 +362,7 @@ ALL = "ruff check, ruff format, mypy, npm install, pytest"
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ([], f"5 checks, about 6 minutes on 2 cores: {ALL}"),
+        ([], f"5 checks, about 5 minutes on 2 cores: {ALL}"),
         (["--static"], "3 checks, about 1 minute on 2 cores: ruff check, ruff format, mypy"),
         (["--models", "--thorough"], "1 check: real models"),
         (["-k", "division"], f"5 checks: {ALL}"),
