@@ -68,7 +68,7 @@ class KeptRun(Generic[Session]):
 
 
 class _Sessions:
-    """The sessions of runs that have not ended, and a thread that drops those of others."""
+    """The sessions of runs, and the thread that drops each after its run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -16,11 +16,7 @@ from sonnx_ort.models import Approximation, Case, Outputs, Rejection, RunViolati
 from support.command import command
 
 
-@pytest.fixture(
-    scope="module",
-    params=[Backend.NATIVE, pytest.param(Backend.PYTHON, marks=pytest.mark.thorough)],
-    ids=str,
-)
+@pytest.fixture(scope="module", params=[Backend.NATIVE, Backend.PYTHON], ids=str)
 def rows(request):
     return list(demonstrate(request.param))
 

@@ -29,12 +29,16 @@ _PROGRAM = """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 4
     options.log_severity_level = 4
+    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+
+    def started():
+        return sonnx_ort.InferenceSession(
+            onnx.load_from_string(MODEL), options, backend=BACKEND, operators="Reshape"
+        )
 
     def run(sizes, keeps, fails):
         "Run in a session that nothing else refers to; give the threads of its run and of its end."
-        session = sonnx_ort.InferenceSession(
-            onnx.load_from_string(MODEL), options, backend=BACKEND, operators="Reshape"
-        )
+        session = started()
         threads, told, ended = [], threading.Event(), threading.Event()
 
         def drop():
@@ -48,8 +52,7 @@ _PROGRAM = """
             assert not fails, "as it is to be"
 
         weakref.finalize(session, drop)
-        feeds = {"x": np.ones((2, 3), np.float32), "s": np.array(sizes)}
-        session.run_async(None, feeds, callback, None)
+        session.run_async(None, feeds | {"s": np.array(sizes)}, callback, None)
         del session, callback
         assert told.wait(60)
         assert ended.wait(60)
@@ -101,8 +104,8 @@ def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
     _first = Slow()  # what ends in the end of the interpreter ends the process
     graph = "(float[n,m] x) => (float[] y) {{ a = MatMul(x, x) b = MatMul(a, x) y = MatMul(b, x) }}"
     session = sonnx_ort.InferenceSession(parse(graph), options, backend=BACKEND, operators="MatMul")
-    feeds = {{"x": np.ones((900, 900), np.float32)}}
-    session.run_async(None, feeds, lambda results, *_: print(results[0].shape), None)
+    large = {{"x": np.ones((900, 900), np.float32)}}
+    session.run_async(None, large, lambda results, *_: print(results[0].shape), None)
     if {drops}:
         del session
     """
@@ -111,7 +114,7 @@ def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
 
 def test_program_ends_after_a_run_that_is_refused() -> None:
     calls = """
-    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
+    session = started()
     try:
         session.run_async(None, {"x": None}, print, None)
     except Exception as error:
@@ -131,8 +134,7 @@ def test_program_ends_after_a_run_that_is_refused() -> None:
 def test_program_ends_after_more_runs_than_can_wait() -> None:
     """ONNX Runtime makes some of these runs in the thread that begins them."""
     calls = """
-    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
-    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+    session = started()
     threads, here, hold = [], threading.get_ident(), threading.Event()
 
     def callback(results, data, message):
@@ -153,8 +155,7 @@ def test_program_ends_after_more_runs_than_can_wait() -> None:
 def test_fork_ends_that_has_no_run_of_its_own() -> None:
     calls = """
     import os
-    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
-    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+    session = started()
     hold = threading.Event()
     session.run_async(None, feeds, lambda *_: hold.wait(), None)
     made = os.fork()
@@ -172,8 +173,7 @@ def test_fork_ends_that_has_no_run_of_its_own() -> None:
 
 def test_session_goes_on_while_it_is_held() -> None:
     calls = """
-    session = sonnx_ort.InferenceSession(onnx.load_from_string(MODEL), options, operators="Reshape")
-    feeds = {"x": np.ones((2, 3), np.float32), "s": np.array([6])}
+    session = started()
     answers = []
     for _ in range(20):
         told = threading.Event()

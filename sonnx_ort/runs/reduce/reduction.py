@@ -335,7 +335,9 @@ def _deciding(rules: Signs, operators: OperatorsChoice) -> frozenset[str]:
         return named
     # Numbers have to be finite only where that is selected, or asked for by itself.
     selected = choose_operators(operators) & {FINITE_OUTPUTS, FINITE_VALUES}
-    return named | (selected or ({FINITE_OUTPUTS} if rules == {FINITE.id} else frozenset()))
+    if not selected and rules == {FINITE.id}:
+        return named | {FINITE_OUTPUTS}
+    return named | selected
 
 
 def refusals(model: bytes, feeds: Feeds, choices: Mapping[str, Any]) -> Signs:
