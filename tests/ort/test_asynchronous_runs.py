@@ -18,7 +18,7 @@ from support.child import run_python
 from support.graphs import parse
 
 _PROGRAM = """
-    import gc, threading, time, weakref
+    import gc, sys, threading, time, types, weakref
 
     import numpy as np
     import onnx
@@ -101,7 +101,10 @@ def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
         def __del__(self, sleep=time.sleep):
             sleep(0.5)
 
-    _first = Slow()  # what ends in the end of the interpreter ends the process
+    # A run that ends while the interpreter ends would end the process. What is in this module
+    # would not be deleted before, for the callback keeps it.
+    sys.modules["slow"] = types.ModuleType("slow")
+    sys.modules["slow"].it = Slow()
     graph = "(float[n,m] x) => (float[] y) {{ a = MatMul(x, x) b = MatMul(a, x) y = MatMul(b, x) }}"
     session = sonnx_ort.InferenceSession(parse(graph), options, backend=BACKEND, operators="MatMul")
     large = {{"x": np.ones((900, 900), np.float32)}}

@@ -433,18 +433,25 @@ def test_no_other_missing_name_ends_the_process(part: int) -> None:
 
 
 UNFINISHED = """
-import time
+import sys, time, types
 import numpy as np, onnxruntime as ort
 from support.graphs import parse
 
 class Slow:
     def __del__(self, sleep=time.sleep):
-        sleep(3)
+        sleep(60)
 
-_first = Slow()  # the interpreter takes time to end, and the run ends in it
-model = parse("(float[n,m] x) => (float[] y) { a = MatMul(x, x) y = MatMul(a, a) }")
-session = ort.InferenceSession(model.SerializeToString())
-feeds = {"x": np.ones((1000, 1000), np.float32)}
+# The interpreter takes time to end, and the run ends in it. What is in this module would not be
+# deleted, for the callback keeps it.
+sys.modules["slow"] = types.ModuleType("slow")
+sys.modules["slow"].it = Slow()
+names = ["x", *(f"x{each}" for each in range(40))]
+body = "".join(f"{b} = MatMul({a}, x) " for a, b in zip(names, names[1:]))
+model = parse("(float[n,m] x) => (float[] x39) {" + body + "}")
+options = ort.SessionOptions()
+options.intra_op_num_threads = 2  # with all cores of a large machine the run would end first
+session = ort.InferenceSession(model.SerializeToString(), options)
+feeds = {"x": np.full((1000, 1000), 0.001, np.float32)}
 session.run_async(None, feeds, lambda results, data, message: None, None)
 """
 
