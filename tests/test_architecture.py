@@ -52,7 +52,7 @@ api.files: analysis analysis.certificates api backends caching errors evidence l
 ort: analysis api backends caching custom_ops errors facts loading options
     ort.disabled_optimizers pipeline profile terms
 runs: analysis api backends custom_ops enforcing errors facts guards loading meaning models
-    options ort profile terms
+    options ort ort.disabled_optimizers profile terms
 vectors: backends errors facts loading meaning ort profile runs terms versions
 installation: analysis backends custom_ops errors evidence models ort profile runs versions
 conforming.assumptions: analysis errors facts loading ort terms

@@ -16,7 +16,7 @@ from plain_sessions import make_options, start
 from real_models.comparison import timed, timed_in_first
 from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.table import Figures, Measurement, means
-from sonnx_ort.ort.disabled_optimizers import UNWANTED_OPTIMIZERS, names_of, names_to_switch_off
+from sonnx_ort.ort.disabled_optimizers import UNWANTED_OPTIMIZERS, names_needed_off, names_of
 from sonnx_ort.ort.optimizers import switch_off_optimizers
 
 FEWER = "without those that undo the enforcement"
@@ -44,7 +44,7 @@ def _time(path: Path, seconds: float, trial: DryRun) -> list[Turn]:
     sessions = {
         DEFAULTS: _session(path, ()),
         FEWER: _session(path, names_of(UNWANTED_OPTIMIZERS)),
-        OFF: _session(path, names_to_switch_off()),
+        OFF: _session(path, names_needed_off(rests_on_numbers=True, has_minus_zero=False)),
     }
     return timed(lambda: sessions, make_feeds(onnx.load(path), trial), seconds, FEWER)
 

@@ -150,13 +150,14 @@ def _needs(written: Path) -> tuple[str, str]:
     Both are empty if the model is as it was, or went to a device or a pipe, where it cannot be read
     again.
     """
-    from sonnx_ort.enforcing.metadata import optimizers_to_switch_off, read_enforcement
+    from sonnx_ort.enforcing.metadata import optimizers_to_switch_off
     from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
+    from sonnx_ort.pipeline import claimed_enforcement
 
     if is_stream(written):
         return "", ""
-    metadata = {entry.key: entry.value for entry in read(written).proto.metadata_props}
-    found = read_enforcement(metadata)
+    model = read(written).proto
+    found = claimed_enforcement(model)
     if found is None:
         return "", ""
     if found.backend is Backend.PYTHON:
@@ -164,7 +165,7 @@ def _needs(written: Path) -> tuple[str, str]:
         return added, ""
     library = "the library `sonnx_ort.kernels_library()`, and "
     needed = f"{library if found.backend is Backend.COMPILED else ''}this value of the option"
-    value = ";".join(optimizers_to_switch_off(metadata, found))
+    value = ";".join(optimizers_to_switch_off(model, found))
     return f"a plain session needs {needed} {DISABLED_OPTIMIZERS}", value
 
 

@@ -19,11 +19,12 @@ from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.facts.optimizers import MAY_ACT
 from sonnx_ort.guards.guard import OLDEST_FORMAT
+from sonnx_ort.loading.file_traversal import all_attributes
 from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.loading.written import carry
 from sonnx_ort.options import Enforcement, choose_demands
-from sonnx_ort.ort.disabled_optimizers import names_needed_off
+from sonnx_ort.ort.disabled_optimizers import has_minus_zero, names_needed_off
 from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
@@ -77,28 +78,42 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
     )
     numbers = enforcement.rests_on_numbers
     if numbers or enforcement.backend is not Backend.PYTHON:
-        off = names_needed_off(rests_on_numbers=numbers)
-        entry = {"off": off, **({"may_act": MAY_ACT} if numbers else {})}
+        minus_zero = has_minus_zero(_numbers_of_attributes(model))
+        off = names_needed_off(rests_on_numbers=numbers, has_minus_zero=minus_zero)
+        may_act = [name for name in MAY_ACT if name not in off]
+        entry = {"off": off, **({"may_act": may_act} if numbers else {})}
         model.metadata_props[OPTIMIZERS] = json.dumps(entry)
 
 
-def optimizers_to_switch_off(
-    properties: Mapping[str, str], enforcement: Enforcement
-) -> tuple[str, ...]:
+def _numbers_of_attributes(model: ir.Model) -> Iterator[onnx.AttributeProto]:
+    """The attributes that are floats, as they are written."""
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
+        for node in every_node(graph):
+            for attribute in node.attributes.values():
+                if attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS):
+                    yield ir.serde.serialize_attribute(attribute)
+
+
+def optimizers_to_switch_off(model: onnx.ModelProto, enforcement: Enforcement) -> tuple[str, ...]:
     """The optimizers that a plain session of an enforced model has to switch off.
 
     They are those that its metadata names, and all that this version knows: other versions named
     fewer, or none where nothing is proved of numbers.
 
     Args:
-        properties: The metadata of a model that is as `rewrite` made it.
-        enforcement: What it says.
+        model: A model that is as `rewrite` made it.
+        enforcement: What its metadata says.
 
     Returns:
         Their names.
     """
+    properties = {entry.key: entry.value for entry in model.metadata_props}
     named = json.loads(properties.get(OPTIMIZERS, "{}")).get("off", ())
-    known = names_needed_off(rests_on_numbers=enforcement.rests_on_numbers)
+    known = names_needed_off(
+        rests_on_numbers=enforcement.rests_on_numbers,
+        has_minus_zero=has_minus_zero(all_attributes(model)),
+    )
     return tuple(dict.fromkeys((*known, *named)))
 
 

@@ -174,7 +174,7 @@ def _optimizers(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
 
 def prepare_session(backend: Backend) -> None:
     """Prepare a session, which requires of small models that optimizers are off."""
-    prepare(onnxruntime.SessionOptions(), backend, rests_on_numbers=True)
+    prepare(onnxruntime.SessionOptions(), backend, rests_on_numbers=True, has_minus_zero=True)
 
 
 def _check_cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:

@@ -19,6 +19,11 @@ def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
     return graphs_and_nodes(proto)[1]
 
 
+def all_attributes(proto: onnx.ModelProto) -> Iterator[onnx.AttributeProto]:
+    """Every attribute of every node."""
+    return (attribute for node in all_nodes(proto) for attribute in node.attribute)
+
+
 def graphs_and_nodes(proto: onnx.ModelProto) -> tuple[list[onnx.GraphProto], list[onnx.NodeProto]]:
     """What `all_graphs` and `all_nodes` give, in one walk."""
     graphs = all_graphs(proto)

@@ -1,7 +1,10 @@
 """The optimizers of ONNX Runtime that must not act on an enforced model, and their names."""
 
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import onnx
 
 from sonnx_ort.facts.optimizers import MUST_BE_OFF
 
@@ -158,7 +161,23 @@ _OF_SUB = (
     ),
 )
 
-BY_OPERATOR: Mapping[str, tuple[Optimizer, ...]] = {"Div": _OF_DIV, "Sub": _OF_SUB}
+_OF_RELU = (
+    Optimizer(
+        "FuseReluClip",
+        "removes a Relu before a Clip, which may give -0 for 0",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[] y) <float low = {-1}, float high = {6}> {
+            [rectify] r = Relu(x)
+            y = Clip(r, low, high)
+        }""",
+    ),
+)
+
+BY_OPERATOR: Mapping[str, tuple[Optimizer, ...]] = {
+    "Div": _OF_DIV,
+    "Sub": _OF_SUB,
+    "Relu": _OF_RELU,
+}
 """Optimizers that remove operators of the profile, which are left in a model if they are proved, or
 not enforced. One that removes several operators together is listed with one of them.
 """
@@ -190,18 +209,35 @@ def names_of(optimizers: Iterable[Optimizer]) -> list[str]:
     return list(dict.fromkeys(optimizer.name for optimizer in optimizers))
 
 
-def names_to_switch_off() -> list[str]:
-    """The names of all optimizers that must not act on some rewritten model.
+def names_needed_off(*, rests_on_numbers: bool, has_minus_zero: bool) -> list[str]:
+    """The names of the optimizers that must not act on a rewritten model.
 
-    They are those that undo the enforcement, and those that form other floats than are proved.
-    """
-    return list(dict.fromkeys((*names_of(UNWANTED_OPTIMIZERS), *MUST_BE_OFF)))
-
-
-def names_needed_off(*, rests_on_numbers: bool) -> list[str]:
-    """The names of the optimizers that a plain session of a rewritten model has to switch off.
+    They are those that undo the enforcement, and perhaps those that form other floats than are
+    proved, and those that take 0 and -0 for equal.
 
     Args:
         rests_on_numbers: Whether something is proved of it by floats that a kernel computes.
+        has_minus_zero: Whether an attribute of it is -0.
     """
-    return names_to_switch_off() if rests_on_numbers else names_of(UNWANTED_OPTIMIZERS)
+    names = names_of(UNWANTED_OPTIMIZERS)
+    names += MUST_BE_OFF if rests_on_numbers else ()
+    names += names_of(OPTIMIZERS_OF_ZEROS) if has_minus_zero else ()
+    return list(dict.fromkeys(names))
+
+
+def names_to_switch_off() -> list[str]:
+    """The names of all optimizers that must not act on some rewritten model."""
+    return names_needed_off(rests_on_numbers=True, has_minus_zero=True)
+
+
+def has_minus_zero(attributes: Iterable[onnx.AttributeProto]) -> bool:
+    """Whether an attribute may be the float -0, or a list with it."""
+    # Trees have lists of a million floats: their bytes are looked at, and not each number.
+    return any(
+        _MINUS_ZERO in attribute.SerializeToString()
+        for attribute in attributes
+        if attribute.type in (onnx.AttributeProto.FLOAT, onnx.AttributeProto.FLOATS)
+    )
+
+
+_MINUS_ZERO = struct.pack("<f", -0.0)

@@ -1,6 +1,5 @@
 """The optimizers of ONNX Runtime that must be off, and that they are."""
 
-import struct
 import threading
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
@@ -10,12 +9,12 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.file_traversal import all_nodes
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
     OPTIMIZERS_OF_ZEROS,
     UNWANTED_OPTIMIZERS,
     Optimizer,
+    names_needed_off,
     names_of,
     names_to_switch_off,
 )
@@ -117,62 +116,25 @@ def _named_nodes(model: onnx.ModelProto, operators: Container[str]) -> set[tuple
     return {(node.op_type, node.name) for node in nodes}
 
 
-def require_all_off(options: onnxruntime.SessionOptions) -> None:
-    """Switch off all optimizers that must not act on some rewritten model, and verify it.
-
-    Raises:
-        SonnxError: An optimizer still acts.
-    """
-    _require_off(options, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS, names_to_switch_off())
-
-
-def require_off(options: onnxruntime.SessionOptions, *, rests_on_numbers: bool) -> None:
+def require_off(
+    options: onnxruntime.SessionOptions, *, rests_on_numbers: bool, has_minus_zero: bool
+) -> None:
     """Switch off the optimizers that must not act on a rewritten model, and verify it.
+
+    Nothing is verified where nothing is optimized.
 
     Args:
         options: The options to change.
         rests_on_numbers: Whether something is proved of it by floats that a kernel computes.
+        has_minus_zero: Whether an attribute of it is -0.
 
     Raises:
         SonnxError: An optimizer still acts.
     """
-    if rests_on_numbers:
-        require_all_off(options)
-        return
-    _require_off(options, UNWANTED_OPTIMIZERS, names_of(UNWANTED_OPTIMIZERS))
-
-
-def keep_zeros_apart(options: onnxruntime.SessionOptions, model: onnx.ModelProto) -> None:
-    """Switch off what takes attributes 0 and -0 for equal, if a model has one that is -0.
-
-    Args:
-        options: The options to change.
-        model: The model.
-
-    Raises:
-        SonnxError: The optimizer still acts.
-    """
-    if any(map(_has_minus_zero, all_nodes(model))):
-        _require_off(options, OPTIMIZERS_OF_ZEROS, names_of(OPTIMIZERS_OF_ZEROS))
-
-
-def _has_minus_zero(node: onnx.NodeProto) -> bool:
-    """Whether an attribute may be the float -0, or a list with it."""
-    # Trees have lists of a million floats: their bytes are looked at, and not each number.
-    return any(
-        _MINUS_ZERO in attribute.SerializeToString()
-        for attribute in node.attribute
-        if attribute.type in (onnx.AttributeProto.FLOAT, onnx.AttributeProto.FLOATS)
-    )
-
-
-_MINUS_ZERO = struct.pack("<f", -0.0)
-
-
-def _require_off(
-    options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...], names: Sequence[str]
-) -> None:
-    """Switch optimizers off by their names, and verify it if optimization is enabled."""
+    names = names_needed_off(rests_on_numbers=rests_on_numbers, has_minus_zero=has_minus_zero)
+    optimizers = UNWANTED_OPTIMIZERS
+    optimizers += OPTIMIZERS_OF_NUMBERS if rests_on_numbers else ()
+    optimizers += OPTIMIZERS_OF_ZEROS if has_minus_zero else ()
     if options.graph_optimization_level != onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL:
         require_effective(optimizers, names)
     switch_off_optimizers(options, names)

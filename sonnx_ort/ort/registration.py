@@ -24,7 +24,7 @@ from sonnx_ort.backends import (
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.errors.arguments import checked_arguments
-from sonnx_ort.ort.optimizers import require_all_off, require_off
+from sonnx_ort.ort.optimizers import require_off
 from sonnx_ort.ort.session_options import FATAL, attribute, locked, require_same_results
 
 _TRIAL = onnx.parser.parse_model(
@@ -141,7 +141,8 @@ def register(
     the program has defined with `onnx_op`. It can be registered only once.
 
     Also switches off the graph optimizers of ONNX Runtime that would remove what enforces the
-    profile, or form numbers of which nothing is proved, for models of every backend. Once per
+    profile, form numbers of which nothing is proved, or take attributes 0 and -0 for equal, for
+    models of every backend. Once per
     process it verifies that they are off, unless the options disable all optimizations
     (`ORT_DISABLE_ALL`). A second call for the same options has no further effect.
 
@@ -166,7 +167,7 @@ def register(
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen, choose_backend(backend), new=options is None)
-    require_all_off(chosen)
+    require_off(chosen, rests_on_numbers=True, has_minus_zero=True)
     return chosen
 
 
@@ -175,6 +176,7 @@ def prepare(
     backend: Backend,
     *,
     rests_on_numbers: bool,
+    has_minus_zero: bool,
     new: bool = False,
 ) -> None:
     """Set only those session options that a model of one backend needs.
@@ -183,13 +185,14 @@ def prepare(
         options: The options to change.
         backend: The backend.
         rests_on_numbers: Whether something is proved of the model by floats that a kernel computes.
+        has_minus_zero: Whether an attribute of the model is -0.
         new: Whether nobody has set anything of the options, so that there is nothing to refuse.
 
     Raises:
         SonnxError: As for `register`.
     """
     _register_operators(options, backend, new=new)
-    require_off(options, rests_on_numbers=rests_on_numbers)
+    require_off(options, rests_on_numbers=rests_on_numbers, has_minus_zero=has_minus_zero)
 
 
 def _register_operators(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack
 
 import onnx
@@ -16,12 +17,14 @@ from sonnx_ort.custom_ops.failure_channel import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError, printable
 from sonnx_ort.errors.arguments import checked_arguments
 from sonnx_ort.errors.remedies import Advice, Remedy
+from sonnx_ort.loading.file_traversal import all_attributes
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.validity import refuse_repeated_names
 from sonnx_ort.options import Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.ort.asynchronous import KeptRun
+from sonnx_ort.ort.disabled_optimizers import has_minus_zero
 from sonnx_ort.ort.feeds import (
     graph_inputs,
     in_machine_order,
@@ -31,7 +34,7 @@ from sonnx_ort.ort.feeds import (
 )
 from sonnx_ort.ort.given_initializers import AddedInitializers, replaceable_names
 from sonnx_ort.ort.held_rules import HeldRules
-from sonnx_ort.ort.optimizers import disabled_optimizers, keep_zeros_apart
+from sonnx_ort.ort.optimizers import disabled_optimizers
 from sonnx_ort.ort.registration import prepare, second_registration_explained
 from sonnx_ort.ort.session_options import FATAL, require_same_results
 from sonnx_ort.ort.violations import (
@@ -153,15 +156,19 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         prepared = onnxruntime.SessionOptions() if sess_options is None else sess_options
         self._is_quiet = prepared.log_severity_level == _UNSET
         self._rests_on_numbers = enforced.rests_on_numbers
-        numbers = self._rests_on_numbers
-        prepare(prepared, enforced.backend, rests_on_numbers=numbers, new=sess_options is None)
+        prepare_for = partial(
+            prepare,
+            backend=enforced.backend,
+            rests_on_numbers=self._rests_on_numbers,
+            has_minus_zero=has_minus_zero(all_attributes(proto)),
+        )
+        prepare_for(prepared, new=sess_options is None)
         self._weights, self._own_options = place(
             weights, proto, prepared, shared=sess_options is not None
         )
         if self._own_options is not prepared:
-            prepare(self._own_options, enforced.backend, rests_on_numbers=numbers)
+            prepare_for(self._own_options)
         refuse_repeated_names(proto)
-        keep_zeros_apart(self._own_options, proto)
         self._content = require_serializable(proto)
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)

@@ -21,9 +21,10 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.metadata import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.errors.remedies import Advice
-from sonnx_ort.loading.file_traversal import all_nodes
+from sonnx_ort.loading.file_traversal import all_attributes, all_nodes
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import require_serializable
+from sonnx_ort.ort.disabled_optimizers import has_minus_zero
 from sonnx_ort.ort.feeds import run_on_values, to_array, to_ort_value
 from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.ort.registration import prepare
@@ -420,13 +421,18 @@ def start_session(
     """Start a session here, in the process that runs models."""
     proto = onnx.load_from_string(model)
     claim = read_enforcement({entry.key: entry.value for entry in proto.metadata_props})
-    numbers = claim is not None and claim.rests_on_numbers
+    prepare_for = partial(
+        prepare,
+        options,
+        rests_on_numbers=claim is not None and claim.rests_on_numbers,
+        has_minus_zero=has_minus_zero(all_attributes(proto)),
+    )
     if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
-        prepare(options, Backend.COMPILED, rests_on_numbers=numbers)
+        prepare_for(backend=Backend.COMPILED)
     elif any(entry.domain == DOMAIN for entry in proto.opset_import):
-        prepare(options, Backend.PYTHON, rests_on_numbers=numbers)
+        prepare_for(backend=Backend.PYTHON)
     elif settings.native:
-        prepare(options, Backend.NATIVE, rests_on_numbers=numbers)
+        prepare_for(backend=Backend.NATIVE)
     session = onnxruntime.InferenceSession(model, options, providers=list(settings.providers))
     kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
     shapes = frozenset(node.output[-1] for node in kernels)

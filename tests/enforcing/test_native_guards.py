@@ -205,7 +205,7 @@ UNSIGNED = {"uint8": [14], "uint16": [14], "uint32": [9, 17], "uint64": [9, 17]}
 def plain_session(made: onnx.ModelProto, level: ort.GraphOptimizationLevel) -> ort.InferenceSession:
     options = quiet()
     options.graph_optimization_level = level
-    prepare(options, Backend.NATIVE, rests_on_numbers=False)
+    prepare(options, Backend.NATIVE, rests_on_numbers=False, has_minus_zero=False)
     return ort.InferenceSession(made.SerializeToString(), options)
 
 

@@ -17,6 +17,7 @@ from sonnx_ort.ort import optimizers
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
     OPTIMIZERS_OF_GUARDS,
+    OPTIMIZERS_OF_ZEROS,
     UNWANTED_OPTIMIZERS,
     Optimizer,
     names_of,
@@ -66,7 +67,7 @@ def not_optimizing():
     return options
 
 
-ALL = UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS
+ALL = UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS + OPTIMIZERS_OF_ZEROS
 SINCE = {"WhereDummyDq": (1, 24)}
 """The first version with an optimizer, if it is not in all."""
 
@@ -88,10 +89,11 @@ def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
 
 def sets_of_optimizers(name, monkeypatch):
     """Misspell the name of an optimizer everywhere."""
-    for table in ("UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS"):
+    for table in ("UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS", "OPTIMIZERS_OF_ZEROS"):
         wrong = misspelled(getattr(optimizers, table), name)
         monkeypatch.setattr(optimizers, table, wrong)
     monkeypatch.setattr(tables, "UNWANTED_OPTIMIZERS", optimizers.UNWANTED_OPTIMIZERS)
+    monkeypatch.setattr(tables, "OPTIMIZERS_OF_ZEROS", optimizers.OPTIMIZERS_OF_ZEROS)
     off = tuple(f"{each}s" if each == name else each for each in tables.MUST_BE_OFF)
     monkeypatch.setattr(tables, "MUST_BE_OFF", off)
 
@@ -216,7 +218,7 @@ def test_one_session_for_each_canary_is_started_once(started):
 
 def test_native_model_without_proofs_of_numbers_switches_off_what_undoes_enforcement(started):
     options = ort.SessionOptions()
-    prepare(options, Backend.NATIVE, rests_on_numbers=False)
+    prepare(options, Backend.NATIVE, rests_on_numbers=False, has_minus_zero=False)
     off = options.get_session_config_entry(DISABLED_OPTIMIZERS)
     assert off.split(";") == names_of(UNWANTED_OPTIMIZERS)
     assert len(started) == len(UNWANTED_OPTIMIZERS)

@@ -7,9 +7,8 @@ it looks for stops it. The custom operators of the python backend are nothing th
 looks for; a Where stays behind one of them.
 """
 
-from collections.abc import Callable, Sequence
+import json
 from contextlib import nullcontext
-from functools import partial
 
 import numpy as np
 import onnx
@@ -17,15 +16,17 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.enforcing.metadata import OPTIMIZERS, optimizers_to_switch_off
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.file_traversal import all_attributes
 from sonnx_ort.ort import optimizers
 from sonnx_ort.ort.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.ort.disabled_optimizers import (
     OPTIMIZERS_OF_ZEROS,
     UNWANTED_OPTIMIZERS,
     Optimizer,
-    names_of,
-    names_to_switch_off,
+    has_minus_zero,
+    names_needed_off,
 )
 from sonnx_ort.ort.optimizers import (
     DISABLED_OPTIMIZERS,
@@ -33,6 +34,7 @@ from sonnx_ort.ort.optimizers import (
     switch_off_optimizers,
 )
 from sonnx_ort.ort.session_options import config_entry, require_same_results
+from sonnx_ort.pipeline import claimed_enforcement
 from support.backends import BACKENDS, INSTALLED, with_guards
 from support.graphs import parse
 from support.patterns import FUSIONS, PATTERNS, TAKEN
@@ -41,7 +43,7 @@ from support.sessions import LEVELS, on_one_thread
 OF_GUARDS = [
     *("ReshapeFusion", "QDQPropagationTransformer", "DivMulFusion", "NoopElimination"),
     *("GeluFusionL1", "GeluFusionL2", "LayerNormFusionL1", "LayerNormFusionL2"),
-    *("SimplifiedLayerNormFusion", "MatMulScaleFusion"),
+    *("SimplifiedLayerNormFusion", "MatMulScaleFusion", "FuseReluClip"),
 ]
 """The optimizers that undo enforcement, by the names that ONNX Runtime gives them."""
 
@@ -233,10 +235,25 @@ def test_nodes_whose_attributes_are_zeros_of_other_signs_stay_apart(
     assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]
 
 
+@pytest.mark.parametrize("level", ["none", "basic", "all"])
+@pytest.mark.parametrize("element_type", ["float", "double"])
+@pytest.mark.parametrize("backend", INSTALLED)
+def test_relu_stays_before_a_clip(backend: str, element_type: str, level: str) -> None:
+    """FuseReluClip makes -0 of -1, and starts no session with a double (R97, R98)."""
+    dtype = {"float": np.float32, "double": np.float64}[element_type]
+    model = parse(
+        f"({element_type}[n] x) => ({element_type}[] z) <{element_type} low = {{-0.0}},"
+        f" {element_type} high = {{6}}> {{ r = Relu(x) z = Clip(r, low, high) }}"
+    )
+    session = sonnx_ort.InferenceSession(model, on_one_thread(level), backend=backend)
+    (result,) = session.run(None, {"x": np.array([-1, 7], dtype)})
+    assert result.tobytes() == np.array([0, 6], dtype).tobytes()
+
+
 MINUS = "LeakyRelu <alpha = -0.0>"
 
 
-@pytest.mark.parametrize(("nodes", "off"), [
+@pytest.mark.parametrize(("nodes", "has_one"), [
     (f"z = {MINUS} (x)", True),
     ("z = Own <list = [1.0, -0.0]> (x)", True),
     ("z = Own <first = 1, second = 1.0, third = -0.0> (x)", True),
@@ -245,14 +262,46 @@ MINUS = "LeakyRelu <alpha = -0.0>"
     ("z = Own <one = 0.0, list = [0.0, 1.0], number = 0, text = \"-0.0\"> (x)", False),
     ("z = Neg(x)", False),
 ])  # fmt: skip
-def test_optimizer_that_merges_zeros_is_off_for_models_with_a_minus_zero_alone(
-    nodes: str, off: bool
-) -> None:
-    options = ort.SessionOptions()
+def test_model_has_a_minus_zero_if_an_attribute_is_one(nodes: str, has_one: bool) -> None:
     model = parse(f"(float[1] x, bool c) => (float[1] z) {{ {nodes} }}")
-    optimizers.keep_zeros_apart(options, model)
-    names = names_of(OPTIMIZERS_OF_ZEROS) if off else []
-    assert config_entry(options, DISABLED_OPTIMIZERS) == ";".join(names)
+    assert has_minus_zero(all_attributes(model)) == has_one
+
+
+@pytest.mark.parametrize("backend", INSTALLED)
+def test_session_of_a_model_with_a_minus_zero_logs_nothing(
+    backend: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """ONNX Runtime warns where an option is set twice."""
+    sonnx_ort.InferenceSession(ZEROS, backend=backend)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("backend", INSTALLED)
+def test_registered_session_keeps_zeros_apart(backend: str) -> None:
+    enforced_model = sonnx_ort.rewrite(ZEROS, backend=backend).SerializeToString()
+    session = ort.InferenceSession(enforced_model, sonnx_ort.register(backend=backend))
+    assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["as rewritten", "earlier version"])
+@pytest.mark.parametrize("backend", [each for each in INSTALLED if each != "python"])
+def test_plain_session_of_a_rewritten_model_is_told_how_to_keep_zeros_apart(
+    backend: str, named: bool
+) -> None:
+    made = sonnx_ort.rewrite(ZEROS, backend=backend)
+    (entry,) = (each for each in made.metadata_props if each.key == OPTIMIZERS)
+    if not named:
+        entry.value = "{}"
+    claim = claimed_enforcement(made)
+    assert claim is not None
+    off = optimizers_to_switch_off(made, claim)
+    assert not named or json.loads(entry.value) == {"off": list(off)}
+    options = ort.SessionOptions()
+    switch_off_optimizers(options, off)
+    if backend == "compiled":
+        options.register_custom_ops_library(str(sonnx_ort.kernels_library()))
+    session = ort.InferenceSession(made.SerializeToString(), options)
+    assert session.run(None, {"x": np.array([-1], np.float32)}) == [[np.inf], [-np.inf]]
 
 
 @pytest.fixture
@@ -263,30 +312,29 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     return calls
 
 
-@pytest.mark.parametrize(("require", "effective", "names"), [
-    (optimizers.require_all_off, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS,
-     names_to_switch_off()),
-    (partial(optimizers.require_off, rests_on_numbers=True),
-     UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS, names_to_switch_off()),
-    (partial(optimizers.require_off, rests_on_numbers=False), UNWANTED_OPTIMIZERS,
-     names_of(UNWANTED_OPTIMIZERS)),
-    (partial(optimizers.keep_zeros_apart, model=ZEROS), OPTIMIZERS_OF_ZEROS,
-     names_of(OPTIMIZERS_OF_ZEROS)),
-], ids=["all", "with numbers", "without numbers", "zeros"])  # fmt: skip
+@pytest.mark.parametrize(("numbers", "minus_zero", "effective"), [
+    (False, False, UNWANTED_OPTIMIZERS),
+    (True, False, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS),
+    (False, True, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_ZEROS),
+    (True, True, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS + OPTIMIZERS_OF_ZEROS),
+], ids=["any model", "with numbers", "with -0", "with both"])  # fmt: skip
 @pytest.mark.parametrize("optimizing", [True, False])
 def test_what_is_switched_off_is_verified_where_anything_is_optimized(
-    require: Callable[[ort.SessionOptions], None],
+    numbers: bool,
+    minus_zero: bool,
     effective: tuple[Optimizer, ...],
-    names: Sequence[str],
     optimizing: bool,
     verified: list[tuple[object, ...]],
 ) -> None:
     options = ort.SessionOptions()
     if not optimizing:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    require(options)
+    needs = {"rests_on_numbers": numbers, "has_minus_zero": minus_zero}
+    optimizers.require_off(options, **needs)
+    names = names_needed_off(**needs)
     assert verified == ([(effective, names)] if optimizing else [])
-    assert config_entry(options, DISABLED_OPTIMIZERS).split(";") == list(names)
+    assert config_entry(options, DISABLED_OPTIMIZERS).split(";") == names
+    assert {each.name for each in effective} <= set(names)
 
 
 CANARY = "{ [a] y = Neg(x) [b] z = Abs(y) }"

@@ -10,7 +10,6 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,11 +21,7 @@ import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.ort import registration
-from sonnx_ort.ort.disabled_optimizers import (
-    UNWANTED_OPTIMIZERS,
-    names_of,
-    names_to_switch_off,
-)
+from sonnx_ort.ort.disabled_optimizers import names_needed_off
 from sonnx_ort.ort.session_options import CHANGING_RESULTS, FATAL, locked
 from support.backends import BACKENDS
 from support.child import run_python
@@ -49,16 +44,18 @@ def quotients(options: ort.SessionOptions, backend: str = "python") -> list[list
     return [each.tolist() for each in session.run(None, dict(zip(names, given, strict=True)))]
 
 
-@pytest.mark.parametrize(("numbers", "off"), [
-    (False, names_of(UNWANTED_OPTIMIZERS)), (True, names_to_switch_off()),
-])  # fmt: skip
-def test_optimizers_of_numbers_are_off_where_a_proof_rests_on_numbers(
-    numbers: bool, off: Sequence[str]
+@pytest.mark.parametrize("minus_zero", [False, True])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_only_the_optimizers_that_must_not_act_on_a_model_are_off(
+    numbers: bool, minus_zero: bool
 ) -> None:
+    needs = {"rests_on_numbers": numbers, "has_minus_zero": minus_zero}
     options = ort.SessionOptions()
-    registration.prepare(options, Backend.NATIVE, rests_on_numbers=numbers, new=True)
-    assert set(options.get_session_config_entry(DISABLED).split(";")) == set(off)
-    assert len(off) < len(names_to_switch_off()) or numbers
+    registration.prepare(options, Backend.NATIVE, **needs, new=True)
+    off = options.get_session_config_entry(DISABLED).split(";")
+    assert off == names_needed_off(**needs)
+    assert ("ConvMulFusion" in off) == numbers
+    assert ("CommonSubexpressionElimination" in off) == minus_zero
 
 
 def test_new_options_by_default() -> None:
@@ -177,7 +174,7 @@ def test_prepared_options_that_change_results_are_refused() -> None:
     options = ort.SessionOptions()
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     with pytest.raises(SonnxError, match="set_denormal_as_zero=1 makes results differ"):
-        registration.prepare(options, Backend.NATIVE, rests_on_numbers=False)
+        registration.prepare(options, Backend.NATIVE, rests_on_numbers=False, has_minus_zero=False)
 
 
 def test_threads_that_register_the_same_options_do_it_once(
@@ -201,14 +198,15 @@ def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
     assert options.get_session_config_entry(DISABLED) == (
         "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;"
         "GeluFusionL2;LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;"
-        "MatMulScaleFusion;AttentionFusion;Avx2WeightS8ToU8Transformer;BiasGeluFusion;"
+        "MatMulScaleFusion;FuseReluClip;AttentionFusion;Avx2WeightS8ToU8Transformer;BiasGeluFusion;"
         "BiasSkipLayerNormFusion;ClipQuantRewrite;ConvAddFusion;ConvBNFusion;ConvMulFusion;"
         "DoubleQDQPairsRemover;DQMatMulNBitsFusion;DynamicQuantizeMatMulFusion;"
         "EmbedLayerNormFusion;FastGeluFusion;MatMul_BatchNormalization_Fusion;"
         "MatMulIntegerToFloatFusion;MatMulNBitsFusion;MatMulNBitsMlpFusion;MatMulNBitsQkvFusion;"
         "MatMulNBitsQLoRAFusion;NhwcTransformer;Pad_Fusion;QDQFinalCleanupTransformer;"
         "QDQS8ToU8Transformer;QDQSelectorActionTransformer;QuickGeluFusion;ReluQuantRewrite;"
-        "SkipLayerNormFusion;SwiGluFusion;WeightBiasQuantization;WhereDummyDq"
+        "SkipLayerNormFusion;SwiGluFusion;WeightBiasQuantization;WhereDummyDq;"
+        "CommonSubexpressionElimination"
     )
 
 

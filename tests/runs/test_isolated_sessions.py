@@ -252,15 +252,22 @@ BRANCH = parse("""(float[n] x, float[n] y, bool c) => (float[m] z) {
                else_branch = e () => (float[k] w) { w = Neg(x) }> }""")
 
 
+Prepared = tuple[Backend, bool, bool]
+"""A backend, whether a proof rests on numbers, and whether an attribute is -0."""
+
+
 @pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Backend, bool]]:
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
     """Note what options are prepared for."""
-    calls: list[tuple[Backend, bool]] = []
+    calls: list[Prepared] = []
     prepare = isolated_run.prepare
 
-    def noted(options: Any, backend: Backend, *, rests_on_numbers: bool) -> None:
-        calls.append((backend, rests_on_numbers))
-        prepare(options, backend, rests_on_numbers=rests_on_numbers)
+    def noted(
+        options: Any, backend: Backend, *, rests_on_numbers: bool, has_minus_zero: bool
+    ) -> None:
+        calls.append((backend, rests_on_numbers, has_minus_zero))
+        needs = {"rests_on_numbers": rests_on_numbers, "has_minus_zero": has_minus_zero}
+        prepare(options, backend, **needs)
 
     monkeypatch.setattr(isolated_run, "prepare", noted)
     return calls
@@ -273,18 +280,18 @@ def start(model: onnx.ModelProto, settings: Settings = UNOPTIMIZED) -> None:
 @pytest.mark.parametrize("model", [DIV, BRANCH], ids=["graph", "branch"])
 @pytest.mark.parametrize("backend", [Backend.PYTHON, Backend.COMPILED])
 def test_options_have_the_operators_of_the_model(
-    model: onnx.ModelProto, backend: Backend, prepared: list[tuple[Backend, bool]]
+    model: onnx.ModelProto, backend: Backend, prepared: list[Prepared]
 ) -> None:
     start(sonnx_ort.rewrite(model, backend=backend))
-    assert [each for each, _ in prepared] == [backend]
+    assert [each for each, *_ in prepared] == [backend]
 
 
 @pytest.mark.parametrize("native", [True, False])
 def test_model_without_operators_of_ours_is_prepared_where_it_is_enforced_natively(
-    native: bool, prepared: list[tuple[Backend, bool]]
+    native: bool, prepared: list[Prepared]
 ) -> None:
     start(NEG, Settings(native=native))
-    assert prepared == ([(Backend.NATIVE, False)] if native else [])
+    assert prepared == ([(Backend.NATIVE, False, False)] if native else [])
 
 
 @pytest.mark.parametrize(("claim", "numbers"), [
@@ -296,13 +303,24 @@ def test_options_keep_the_numbers_on_which_proofs_rest(
     backend: Backend,
     claim: Any,
     numbers: bool,
-    prepared: list[tuple[Backend, bool]],
+    prepared: list[Prepared],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = sonnx_ort.rewrite(DIV, backend=backend)
     monkeypatch.setattr(isolated_run, "read_enforcement", lambda _: claim)
     start(model, Settings(native=True))
-    assert prepared == [(backend, numbers)]
+    assert prepared == [(backend, numbers, False)]
+
+
+@pytest.mark.parametrize("alpha", ["0.0", "-0.0"])
+@pytest.mark.parametrize("backend", Backend)
+def test_options_keep_zeros_of_either_sign_apart(
+    backend: Backend, alpha: str, prepared: list[Prepared]
+) -> None:
+    graph = f"z = Div(x, y) v = LeakyRelu <alpha = {alpha}> (x)"
+    model = parse(f"(float[n] x, float[n] y) => (float[n] z, float[n] v) {{ {graph} }}")
+    start(sonnx_ort.rewrite(model, backend=backend), Settings(native=True))
+    assert prepared == [(backend, False, alpha == "-0.0")]
 
 
 def test_providers_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

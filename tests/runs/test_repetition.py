@@ -160,7 +160,7 @@ def test_run_that_ends_early_differs_and_says_why(monkeypatch: pytest.MonkeyPatc
 def test_run_in_another_way_has_the_same_limits() -> None:
     model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
     with against_plain(model, {}, threads=1) as plain:
-        plain.runs.limits = Limits(0.001)
+        plain.runs.limits = Limits(1e-9)
         with pytest.raises(LimitExceeded):
             next(repeat_runs(plain, [Way("new process", PLAIN, new_process=True)], 1))
 

@@ -45,5 +45,5 @@ def enforced(
 def set_for(backend: str, level: str) -> ort.SessionOptions:
     """Options on one thread that our own sessions would set for what a backend made."""
     options = on_one_thread(level)
-    prepare(options, Backend(backend), rests_on_numbers=True)
+    prepare(options, Backend(backend), rests_on_numbers=True, has_minus_zero=True)
     return options

@@ -84,7 +84,7 @@ def test_optimizers_of_divisions_can_be_switched_off(fusion, level, tmp_path):
 
 
 def test_every_optimizer_that_is_switched_off_is_shown_to_matter():
-    assert {fusion.optimizer for fusion in FUSIONS.values()} == set(NAMES)
+    assert {fusion.optimizer for fusion in FUSIONS.values()} | {"FuseReluClip"} == set(NAMES)
 
 
 def reciprocal_times_y(element_type):
@@ -120,6 +120,47 @@ def test_nodes_whose_attributes_are_zeros_of_either_sign_are_merged(level, tmp_p
     results = optimized(model, tmp_path, level)[0].run(None, feeds)
     assert np.signbit(as_written).tolist() == [[False], [True]]
     assert np.signbit(results[0]) == np.signbit(results[1])
+
+
+def rectified_and_clipped(element_type):
+    return parse(f"""({element_type}[n] x) => ({element_type}[] z)
+        <{element_type} low = {{-0.0}}, {element_type} high = {{6}}> {{
+        r = Relu(x) z = Clip(r, low, high) }}""")
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_clip_without_its_relu_gives_minus_zero(level, tmp_path):
+    """Once the results stay, FuseReluClip need not be thought of for a Clip of float."""
+    feeds = {"x": np.array([-1], np.float32)}
+    model = rectified_and_clipped("float")
+    (as_written,) = optimized(model, tmp_path, LEVELS["none"])[0].run(None, feeds)
+    (result,) = optimized(model, tmp_path, level)[0].run(None, feeds)
+    assert (np.signbit(as_written), np.signbit(result)) == (False, True)
+
+
+def require_not_started(model, feeds, level, optimizers, path):
+    """Require that a session starts if some optimizers are off, and not if they are on."""
+    without = optimized(model, path, level, optimizers)[0].run(None, feeds)
+    as_written = optimized(model, path, LEVELS["none"])[0].run(None, feeds)
+    assert [each.tobytes() for each in without] == [each.tobytes() for each in as_written]
+    with pytest.raises(Exception, match=r"Unexpected data type|invalid model"):
+        optimized(model, path, level)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_no_session_starts_with_a_relu_and_a_clip_of_double(level, tmp_path):
+    feeds = {"x": np.array([-1.0, 7.0])}
+    require_not_started(rectified_and_clipped("double"), feeds, level, "FuseReluClip", tmp_path)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_no_session_starts_with_a_transpose_of_dequantized_int32(level, tmp_path):
+    model = parse("""(int32[n,2] x) => (float[] z) <float scale = {0.5}, int32 zero = {0}> {
+        d = DequantizeLinear(x, scale, zero) z = Transpose <perm = [1, 0]> (d) }""")
+    feeds = {"x": np.array([[-1, 7]], np.int32)}
+    moving = "TransposeOptimizer;TransposeOptimizer_CPUExecutionProvider"
+    off = f"QDQPropagationTransformer;{moving}"
+    require_not_started(model, feeds, level, off, tmp_path)
 
 
 GUARD = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[0].canary)
