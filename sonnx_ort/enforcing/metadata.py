@@ -86,13 +86,17 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
 
 
 def _numbers_of_attributes(model: ir.Model) -> Iterator[onnx.AttributeProto]:
-    """The attributes that are floats, as they are written."""
-    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    for graph in graphs:
-        for node in every_node(graph):
-            for attribute in node.attributes.values():
-                if attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS):
-                    yield ir.serde.serialize_attribute(attribute)
+    """The attributes that are floats, as they are written; see `all_attributes`."""
+    functions = model.functions.values()
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *functions]
+    owners: list[ir.Function | ir.Node] = [*functions]
+    owners += (node for graph in graphs for node in every_node(graph))
+    for owner in owners:
+        for attribute in owner.attributes.values():
+            is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
+            # A parameter of a function has its value where the function is called, or its default.
+            if is_float and not attribute.is_ref() and attribute.value is not None:
+                yield ir.serde.serialize_attribute(attribute)
 
 
 def optimizers_to_switch_off(model: onnx.ModelProto, enforcement: Enforcement) -> tuple[str, ...]:

@@ -20,8 +20,17 @@ def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def all_attributes(proto: onnx.ModelProto) -> Iterator[onnx.AttributeProto]:
-    """Every attribute of every node."""
-    return (attribute for node in all_nodes(proto) for attribute in node.attribute)
+    """Every attribute of every node, and what functions take for those that a call leaves out."""
+    return _attributes(proto, all_nodes(proto))
+
+
+def _attributes(
+    proto: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]
+) -> Iterator[onnx.AttributeProto]:
+    of_functions = (
+        attribute for function in proto.functions for attribute in function.attribute_proto
+    )
+    return chain(of_functions, (attribute for node in nodes for attribute in node.attribute))
 
 
 def graphs_and_nodes(proto: onnx.ModelProto) -> tuple[list[onnx.GraphProto], list[onnx.NodeProto]]:
@@ -41,11 +50,7 @@ def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     for graph in graphs:
         yield from graph.initializer
         yield from _values_and_indices(graph.sparse_initializer)
-    of_functions = (
-        attribute for function in proto.functions for attribute in function.attribute_proto
-    )
-    of_nodes = (attribute for node in nodes for attribute in node.attribute)
-    for attribute in chain(of_functions, of_nodes):
+    for attribute in _attributes(proto, nodes):
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors

@@ -142,9 +142,9 @@ def register(
 
     Also switches off the graph optimizers of ONNX Runtime that would remove what enforces the
     profile, form numbers of which nothing is proved, or take attributes 0 and -0 for equal, for
-    models of every backend. Once per
-    process it verifies that they are off, unless the options disable all optimizations
-    (`ORT_DISABLE_ALL`). A second call for the same options has no further effect.
+    models of every backend. Once per process it verifies that they are off, unless the options
+    disable all optimizations (`ORT_DISABLE_ALL`). A second call for the same options has no further
+    effect.
 
     A session on the options looks at no model: it runs one whose guards another tool has removed,
     or one that was conformed and not rewritten, without an error. `check` tells the first, and

@@ -267,6 +267,33 @@ def test_model_has_a_minus_zero_if_an_attribute_is_one(nodes: str, has_one: bool
     assert has_minus_zero(all_attributes(model)) == has_one
 
 
+def of_function(given: str, default: str) -> onnx.ModelProto:
+    """A function whose slope is a parameter, with a default, called with another one or not."""
+    return onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": 17, "own": 1]>
+        g (float[n] x, float[n] y) => (float[m] z, float[k] v)
+            {{ u = own.Sloping {given} (x) z = Div(u, y) v = LeakyRelu <alpha = 0.0> (x) }}
+        <domain: "own", opset_import: ["": 17]> Sloping <alpha: float = {default}> (x) => (y)
+            {{ y = LeakyRelu <alpha: float = @alpha> (x) }}"""
+    )
+
+
+@pytest.mark.parametrize(("given", "default", "has_one"), [
+    ("", "0.5", False), ("", "-0.0", True), ("<alpha = -0.0>", "0.5", True),
+    ("<alpha = 0.25>", "0.5", False),
+])  # fmt: skip
+@pytest.mark.parametrize("backend", [each for each in INSTALLED if each != "python"])
+def test_minus_zero_of_a_function_counts(
+    backend: str, given: str, default: str, has_one: bool
+) -> None:
+    model = of_function(given, default)
+    assert has_minus_zero(all_attributes(model)) == has_one
+    made = sonnx_ort.rewrite(model, operators="Div", backend=backend)
+    (entry,) = (each.value for each in made.metadata_props if each.key == OPTIMIZERS)
+    off = names_needed_off(rests_on_numbers=False, has_minus_zero=has_one)
+    assert json.loads(entry) == {"off": off}
+
+
 @pytest.mark.parametrize("backend", INSTALLED)
 def test_session_of_a_model_with_a_minus_zero_logs_nothing(
     backend: str, capfd: pytest.CaptureFixture[str]
