@@ -26,7 +26,7 @@ KEEPS = (
 
 FORMS = (
     *("CastFloat16Transformer", "ConvActivationFusion", "ConvAddActivationFusion"),
-    *("GemmActivationFusion", "GemmSumFusion", "GemmTransposeFusion", "MatMulAddFusion"),
+    *("GemmActivationFusion", "GemmSumFusion", "MatMulAddFusion"),
     *("MatmulTransposeFusion", "NchwcTransformer", "RemoveDuplicateCastTransformer"),
 )
 """Optimizers that form other numbers, which lie in the interval of the rule as well."""
@@ -36,13 +36,14 @@ MUST_BE_OFF = (
     *("BiasSkipLayerNormFusion", "ClipQuantRewrite", "ConvAddFusion", "ConvBNFusion"),
     *("ConvMulFusion", "DivMulFusion", "DoubleQDQPairsRemover", "DQMatMulNBitsFusion"),
     *("DynamicQuantizeMatMulFusion", "EmbedLayerNormFusion", "FastGeluFusion", "GeluFusionL1"),
-    *("GeluFusionL2", "LayerNormFusionL1", "LayerNormFusionL2", "MatMul_BatchNormalization_Fusion"),
-    *("MatMulIntegerToFloatFusion", "MatMulNBitsFusion", "MatMulNBitsMlpFusion"),
-    *("MatMulNBitsQkvFusion", "MatMulNBitsQLoRAFusion", "MatMulScaleFusion", "NhwcTransformer"),
-    *("NoopElimination", "Pad_Fusion", "QDQFinalCleanupTransformer", "QDQPropagationTransformer"),
-    *("QDQS8ToU8Transformer", "QDQSelectorActionTransformer", "QuickGeluFusion"),
-    *("ReluQuantRewrite", "SimplifiedLayerNormFusion", "SkipLayerNormFusion", "SwiGluFusion"),
-    *("WeightBiasQuantization", "WhereDummyDq"),
+    *("GeluFusionL2", "GemmTransposeFusion", "LayerNormFusionL1", "LayerNormFusionL2"),
+    *("MatMul_BatchNormalization_Fusion", "MatMulIntegerToFloatFusion", "MatMulNBitsFusion"),
+    *("MatMulNBitsMlpFusion", "MatMulNBitsQkvFusion", "MatMulNBitsQLoRAFusion"),
+    *("MatMulScaleFusion", "NhwcTransformer", "NoopElimination", "Pad_Fusion"),
+    *("QDQFinalCleanupTransformer", "QDQPropagationTransformer", "QDQS8ToU8Transformer"),
+    *("QDQSelectorActionTransformer", "QuickGeluFusion", "ReluQuantRewrite"),
+    *("SimplifiedLayerNormFusion", "SkipLayerNormFusion", "SwiGluFusion", "WeightBiasQuantization"),
+    *("WhereDummyDq",),
 )
 """Optimizers that form numbers that no rule knows, or sum in another type.
 

@@ -173,10 +173,23 @@ _OF_RELU = (
     ),
 )
 
+_OF_GEMM = (
+    Optimizer(
+        "GemmTransposeFusion",
+        "takes any Transpose beside a Gemm for one that exchanges both axes",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[2,3] x) => (float[] z) <float[2,1] w = {3, 5}, float[1] b = {7}> {
+            [transpose] y = Transpose <perm = [1, 0]> (x)
+            z = Gemm(y, w, b)
+        }""",
+    ),
+)
+
 BY_OPERATOR: Mapping[str, tuple[Optimizer, ...]] = {
     "Div": _OF_DIV,
     "Sub": _OF_SUB,
     "Relu": _OF_RELU,
+    "Gemm": _OF_GEMM,
 }
 """Optimizers that remove operators of the profile, which are left in a model if they are proved, or
 not enforced. One that removes several operators together is listed with one of them.

@@ -61,7 +61,6 @@ _FORMS = {
     "ConvAddActivationFusion": "sums onto a residual: `summed`",
     "GemmActivationFusion": "applies the function to the result of a Gemm at once: functions",
     "GemmSumFusion": "sums products onto the other operand of a Sum: `summed`",
-    "GemmTransposeFusion": "reads a transposed operand: sums in any order",
     "MatMulAddFusion": "sums products onto the other operand of an Add: `summed`",
     "MatmulTransposeFusion": "reads a transposed operand: sums in any order",
     "NchwcTransformer": "sums in blocks, and normalizes by a factor and a shift: `summed`",
@@ -85,6 +84,7 @@ _OFF = {
     "FastGeluFusion": "joins Mul, Tanh and Add to a Gelu",
     "GeluFusionL1": "joins Div, Erf, Add and Mul to a Gelu",
     "GeluFusionL2": "joins Div, Erf, Add and Mul to a Gelu",
+    "GemmTransposeFusion": "reads an operand as transposed, whatever the Transpose does",
     "LayerNormFusionL1": "joins Sub, Div and others to a LayerNormalization",
     "LayerNormFusionL2": "joins Sub, Div and others to a LayerNormalization",
     "MatMul_BatchNormalization_Fusion": (

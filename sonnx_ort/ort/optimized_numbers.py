@@ -34,7 +34,7 @@ MADE: Mapping[Name, frozenset[str]] = MappingProxyType(
         ("", "Clip"): frozenset({"Relu"}),
         ("", "DequantizeLinear"): frozenset({"DequantizeLinear", "Transpose"}),
         ("", "Gather"): frozenset({"Concat", "Shape"}),
-        ("", "Gemm"): frozenset({"Add", "Sum", "Transpose", "MatMul"}),
+        ("", "Gemm"): frozenset({"Add", "Sum", "MatMul"}),
         ("", "Identity"): ANY,
         ("", "QuantizeLinear"): frozenset({"Transpose"}),
         ("", "Reshape"): frozenset({"Add", "MatMul", "Gemm", "Squeeze", "Unsqueeze", "Flatten"}),

@@ -110,7 +110,8 @@ def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
 
 OF_OPERATORS = (
     "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;GeluFusionL2;"
-    "LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion;FuseReluClip"
+    "LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion;FuseReluClip;"
+    "GemmTransposeFusion"
 )
 OPTION = "this value of the option optimization.disable_specified_optimizers\n"
 LIBRARY = "the library `sonnx_ort.kernels_library()`, and "

@@ -11,6 +11,8 @@ const unwantedOptimizers = [
   "LayerNormFusionL2",
   "SimplifiedLayerNormFusion",
   "MatMulScaleFusion",
+  "FuseReluClip",
+  "GemmTransposeFusion",
 ];
 const session = await InferenceSession.create("enforced.onnx", {
   extra: { optimization: { disable_specified_optimizers: unwantedOptimizers.join(";") } },

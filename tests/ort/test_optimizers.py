@@ -44,6 +44,7 @@ OF_GUARDS = [
     *("ReshapeFusion", "QDQPropagationTransformer", "DivMulFusion", "NoopElimination"),
     *("GeluFusionL1", "GeluFusionL2", "LayerNormFusionL1", "LayerNormFusionL2"),
     *("SimplifiedLayerNormFusion", "MatMulScaleFusion", "FuseReluClip"),
+    "GemmTransposeFusion",
 ]
 """The optimizers that undo enforcement, by the names that ONNX Runtime gives them."""
 

@@ -198,7 +198,7 @@ def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
     assert options.get_session_config_entry(DISABLED) == (
         "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;"
         "GeluFusionL2;LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;"
-        "MatMulScaleFusion;FuseReluClip;AttentionFusion;Avx2WeightS8ToU8Transformer;BiasGeluFusion;"
+        "MatMulScaleFusion;FuseReluClip;GemmTransposeFusion;AttentionFusion;Avx2WeightS8ToU8Transformer;BiasGeluFusion;"
         "BiasSkipLayerNormFusion;ClipQuantRewrite;ConvAddFusion;ConvBNFusion;ConvMulFusion;"
         "DoubleQDQPairsRemover;DQMatMulNBitsFusion;DynamicQuantizeMatMulFusion;"
         "EmbedLayerNormFusion;FastGeluFusion;MatMul_BatchNormalization_Fusion;"

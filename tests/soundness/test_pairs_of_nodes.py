@@ -22,6 +22,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.loading.file_traversal import all_attributes
 from sonnx_ort.ort.disabled_optimizers import has_minus_zero
 from sonnx_ort.ort.registration import prepare
+from support.changes import changed
 from support.graphs import parse
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
@@ -99,7 +100,7 @@ def changed_at_all(
 ) -> list[str]:
     """With which other nodes a reciprocal has another kind with all optimizations."""
     operand = np.array(_OPERAND, _DTYPES[element_type])
-    changed = []
+    found = []
     for other in others:
         model = of_nodes(first, other, element_type, parallel=parallel)
         try:
@@ -107,14 +108,16 @@ def changed_at_all(
         except Exception:  # noqa: BLE001, S112 - no kernel, or no such operands
             continue
         if kinds_of(reciprocals(model, "all", operand)) != kinds_of(expected):
-            changed.append(other)
-    return changed
+            found.append(other)
+    return found
 
 
 @pytest.mark.parametrize("first", NODES)
 @pytest.mark.parametrize("element_type", ["float", "double"])
 def test_reciprocal_of_two_nodes_has_its_sign_at_all_levels(element_type: str, first: str) -> None:
-    assert changed_at_all(first, NODES, element_type, parallel=False) == []
+    starts = element_type != "double" or changed("a Transpose and a MatMul of double stay apart")
+    behind = [node for node in NODES if starts or not node.startswith("MatMul")]
+    assert changed_at_all(first, behind, element_type, parallel=False) == []
 
 
 @pytest.mark.parametrize("first", [node for node in NODES if "<" in node or "zero" in node])

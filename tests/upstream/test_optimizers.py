@@ -26,7 +26,7 @@ from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.runs.diff.against_plain import RULES, optimizers_tried
 from sonnx_ort.runs.isolated_run import Level as Optimization
 from sonnx_ort.runs.isolated_run import Settings
-from support.changes import INSTALLED, before_and_since
+from support.changes import INSTALLED, before_and_since, changed
 from support.graphs import binary_model, parse
 from support.patterns import FUSIONS
 from support.sessions import LEVELS, on_one_thread, quiet
@@ -83,8 +83,12 @@ def test_optimizers_of_divisions_can_be_switched_off(fusion, level, tmp_path):
     assert divisions_and_differences(fusion.model, tmp_path, level, off) == as_written
 
 
+BESIDE = {"FuseReluClip", "GemmTransposeFusion"}
+"""The optimizers that are off and take no Div and no Sub away; they have tests of their own."""
+
+
 def test_every_optimizer_that_is_switched_off_is_shown_to_matter():
-    assert {fusion.optimizer for fusion in FUSIONS.values()} | {"FuseReluClip"} == set(NAMES)
+    assert {fusion.optimizer for fusion in FUSIONS.values()} | BESIDE == set(NAMES)
 
 
 def reciprocal_times_y(element_type):
@@ -143,7 +147,7 @@ def require_not_started(model, feeds, level, optimizers, path):
     without = optimized(model, path, level, optimizers)[0].run(None, feeds)
     as_written = optimized(model, path, LEVELS["none"])[0].run(None, feeds)
     assert [each.tobytes() for each in without] == [each.tobytes() for each in as_written]
-    with pytest.raises(Exception, match=r"Unexpected data type|invalid model"):
+    with pytest.raises(Exception, match=r"Unexpected data type|invalid model|find kernel"):
         optimized(model, path, level)
 
 
@@ -161,6 +165,34 @@ def test_no_session_starts_with_a_transpose_of_dequantized_int32(level, tmp_path
     moving = "TransposeOptimizer;TransposeOptimizer_CPUExecutionProvider"
     off = f"QDQPropagationTransformer;{moving}"
     require_not_started(model, feeds, level, off, tmp_path)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+@pytest.mark.parametrize("nodes", [
+    "y = Transpose <perm = [0, 1]> (x) z = Gemm(y, w)",
+    "y = Transpose <perm = [0, 1]> (w) z = Gemm(x, y)",
+    "y = Gemm(x, w) z = Transpose <perm = [0, 1]> (y)",
+], ids=["first operand", "second operand", "result"])  # fmt: skip
+def test_transpose_that_changes_nothing_transposes_beside_a_gemm(nodes, level, tmp_path):
+    model = parse(
+        "(float[n,m] x) => (float[] z) <float[2,2] w = {1, 2, 3, 5}> { " + nodes + " }", opset=17
+    )
+    feeds = {"x": np.array([[1, 2], [3, 4]], np.float32)}
+    (as_written,) = optimized(model, tmp_path, LEVELS["none"])[0].run(None, feeds)
+    (result,) = optimized(model, tmp_path, level)[0].run(None, feeds)
+    fact = "a Transpose that changes nothing changes no Gemm"
+    assert np.array_equal(result, as_written) == before_and_since(fact, False, True)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING[1:])
+def test_no_session_starts_with_a_transposed_product_of_double(level, tmp_path):
+    model = parse("""(double[n,m] x) => (double[] z) <double[2,2] w = {1, 2, 3, 5}> {
+        y = Transpose <perm = [1, 0]> (x) z = MatMul(y, w) }""")
+    feeds = {"x": np.eye(2)}
+    if changed("a Transpose and a MatMul of double stay apart"):
+        assert optimized(model, tmp_path, level)[0].run(None, feeds)[0].tolist() == [[1, 2], [3, 5]]
+    else:
+        require_not_started(model, feeds, level, "MatmulTransposeFusion", tmp_path)
 
 
 GUARD = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[0].canary)
