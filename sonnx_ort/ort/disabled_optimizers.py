@@ -238,11 +238,6 @@ def names_needed_off(*, rests_on_numbers: bool, has_minus_zero: bool) -> list[st
     return list(dict.fromkeys(names))
 
 
-def names_to_switch_off() -> list[str]:
-    """The names of all optimizers that must not act on some rewritten model."""
-    return names_needed_off(rests_on_numbers=True, has_minus_zero=True)
-
-
 def has_minus_zero(attributes: Iterable[onnx.AttributeProto]) -> bool:
     """Whether an attribute may be the float -0, or a list with it."""
     # Trees have lists of a million floats: their bytes are looked at, and not each number.

@@ -16,7 +16,6 @@ from sonnx_ort.ort.disabled_optimizers import (
     Optimizer,
     names_needed_off,
     names_of,
-    names_to_switch_off,
 )
 from sonnx_ort.ort.session_options import FATAL, config_entry, temporary_folder
 
@@ -24,18 +23,10 @@ DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 """The config key for optimizers to skip, separated by ";"."""
 
 
-def switch_off_optimizers(
-    options: onnxruntime.SessionOptions, names: Iterable[str] | None = None
-) -> None:
-    """Switch optimizers off by their names, in addition to those that are already off.
-
-    Args:
-        options: The options to change.
-        names: The names; by default all of `names_to_switch_off`.
-    """
+def switch_off_optimizers(options: onnxruntime.SessionOptions, names: Iterable[str]) -> None:
+    """Switch optimizers off by their names, in addition to those that are already off."""
     off = [name for name in config_entry(options, DISABLED_OPTIMIZERS).split(";") if name]
-    wanted = names_to_switch_off() if names is None else names
-    missing = [name for name in wanted if name not in off]
+    missing = [name for name in names if name not in off]
     if missing:
         options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join([*off, *missing]))
 

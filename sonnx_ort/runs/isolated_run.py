@@ -420,23 +420,28 @@ def start_session(
 ) -> _Session:
     """Start a session here, in the process that runs models."""
     proto = onnx.load_from_string(model)
-    claim = read_enforcement({entry.key: entry.value for entry in proto.metadata_props})
-    prepare_for = partial(
-        prepare,
-        options,
-        rests_on_numbers=claim is not None and claim.rests_on_numbers,
-        has_minus_zero=has_minus_zero(all_attributes(proto)),
-    )
-    if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
-        prepare_for(backend=Backend.COMPILED)
-    elif any(entry.domain == DOMAIN for entry in proto.opset_import):
-        prepare_for(backend=Backend.PYTHON)
-    elif settings.native:
-        prepare_for(backend=Backend.NATIVE)
+    backend = _backend_of(proto, settings)
+    if backend is not None:
+        claim = read_enforcement({entry.key: entry.value for entry in proto.metadata_props})
+        prepare(
+            options,
+            backend,
+            rests_on_numbers=claim is not None and claim.rests_on_numbers,
+            has_minus_zero=has_minus_zero(all_attributes(proto)),
+        )
     session = onnxruntime.InferenceSession(model, options, providers=list(settings.providers))
     kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
     shapes = frozenset(node.output[-1] for node in kernels)
     return _Session(session, shapes, has_random_operators(proto))
+
+
+def _backend_of(proto: onnx.ModelProto, settings: Settings) -> Backend | None:
+    """What enforces a model; None if nothing does."""
+    if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
+        return Backend.COMPILED
+    if any(entry.domain == DOMAIN for entry in proto.opset_import):
+        return Backend.PYTHON
+    return Backend.NATIVE if settings.native else None
 
 
 def _run(

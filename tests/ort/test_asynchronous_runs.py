@@ -18,12 +18,13 @@ from support.child import run_python
 from support.graphs import parse
 
 _PROGRAM = """
-    import gc, sys, threading, time, types, weakref
+    import gc, threading, time, weakref
 
     import numpy as np
     import onnx
     import onnxruntime as ort
     import sonnx_ort
+    from support.child import delay_end
     from support.graphs import parse
 
     options = ort.SessionOptions()
@@ -97,14 +98,7 @@ def test_session_is_dropped_by_another_thread_if_the_callback_fails() -> None:
 @pytest.mark.parametrize("drops", [False, True], ids=["", "session is dropped"])
 def test_program_that_ends_waits_for_the_run(backend: str, drops: bool) -> None:
     calls = f"""
-    class Slow:
-        def __del__(self, sleep=time.sleep):
-            sleep(0.5)
-
-    # A run that ends while the interpreter ends would end the process. What is in this module
-    # would not be deleted before, for the callback keeps it.
-    sys.modules["slow"] = types.ModuleType("slow")
-    sys.modules["slow"].it = Slow()
+    delay_end(0.5)  # a run that ends meanwhile would end the process
     graph = "(float[n,m] x) => (float[] y) {{ a = MatMul(x, x) b = MatMul(a, x) y = MatMul(b, x) }}"
     session = sonnx_ort.InferenceSession(parse(graph), options, backend=BACKEND, operators="MatMul")
     large = {{"x": np.ones((900, 900), np.float32)}}

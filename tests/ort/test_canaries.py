@@ -21,13 +21,12 @@ from sonnx_ort.ort.disabled_optimizers import (
     UNWANTED_OPTIMIZERS,
     Optimizer,
     names_of,
-    names_to_switch_off,
 )
 from sonnx_ort.ort.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.ort.registration import prepare
 from support.changes import INSTALLED
 from support.graphs import binary_model
-from support.sessions import quiet
+from support.sessions import ALL_OFF, quiet
 
 MODEL = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
 
@@ -76,7 +75,7 @@ SINCE = {"WhereDummyDq": (1, 24)}
 def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
     options = quiet()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    others = [name for name in names_to_switch_off() if name != optimizer.name]
+    others = [name for name in ALL_OFF if name != optimizer.name]
     options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(others))
     canary = onnx.parser.parse_model(optimizer.canary)
     ort.InferenceSession(canary.SerializeToString(), options)

@@ -23,7 +23,7 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from support.graphs import model, parse, tensor
 from support.patterns import FUSIONS
-from support.sessions import LEVELS, on_one_thread
+from support.sessions import ALL_OFF, LEVELS, on_one_thread
 
 WHAT_TO_DO = (
     ". Add that optimizer to the session option "
@@ -42,7 +42,7 @@ def verify(enforced, level, *, off=True, options=None):
     chosen = options or ort.SessionOptions()
     chosen.graph_optimization_level = LEVELS[level]
     if off:
-        switch_off_optimizers(chosen)
+        switch_off_optimizers(chosen, ALL_OFF)
     with recorded_optimization(chosen) as record:
         ort.InferenceSession(enforced.SerializeToString(), chosen)
     return require_enforced(record, enforced)
@@ -170,7 +170,7 @@ def test_bypassed_guard_is_seen(consumer, operand, value, loss, level):
     """The session gets a model in which another node reads the guard."""
     options = ort.SessionOptions()
     options.graph_optimization_level = LEVELS[level]
-    switch_off_optimizers(options)
+    switch_off_optimizers(options, ALL_OFF)
     bypassed = rewired(TWO, consumer, operand, value)
     with recorded_optimization(options) as record:
         ort.InferenceSession(bypassed.SerializeToString(), options)

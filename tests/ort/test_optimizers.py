@@ -38,7 +38,7 @@ from sonnx_ort.pipeline import claimed_enforcement
 from support.backends import BACKENDS, INSTALLED, with_guards
 from support.graphs import parse
 from support.patterns import FUSIONS, PATTERNS, TAKEN
-from support.sessions import LEVELS, on_one_thread
+from support.sessions import ALL_OFF, LEVELS, on_one_thread
 
 OF_GUARDS = [
     *("ReshapeFusion", "QDQPropagationTransformer", "DivMulFusion", "NoopElimination"),
@@ -59,8 +59,8 @@ def test_optimizers_that_are_off_stay_off():
 def test_no_optimizer_is_listed_twice():
     options = ort.SessionOptions()
     options.add_session_config_entry(DISABLED_OPTIMIZERS, "ReshapeFusion")
-    switch_off_optimizers(options)
-    switch_off_optimizers(options)
+    switch_off_optimizers(options, ALL_OFF)
+    switch_off_optimizers(options, ALL_OFF)
     listed = config_entry(options, DISABLED_OPTIMIZERS).split(";")
     assert listed.count("ReshapeFusion") == 1
     assert len({*listed}) == len(listed) > len(OF_GUARDS)
@@ -112,7 +112,7 @@ def test_results_are_those_of_no_optimization(name, level):
     for chosen in (LEVELS["none"], LEVELS[level]):
         options = ort.SessionOptions()
         options.graph_optimization_level = chosen
-        switch_off_optimizers(options)
+        switch_off_optimizers(options, ALL_OFF)
         session = ort.InferenceSession(enforced, options)
         results.append(session.run(None, feeds(session))[0].tobytes())
     assert results[0] == results[1]

@@ -5,7 +5,9 @@ import signal
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
+import time
+import types
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +39,25 @@ class ChildResult:
     def __str__(self) -> str:
         """Give everything, for the message of an assertion."""
         return f"exit status {self.exit_status}\n{self.stdout}\n{self.stderr}"
+
+
+def delay_end(seconds: float) -> None:
+    """Let the interpreter of this process take so long to end; what runs may end meanwhile."""
+    # What is in the main module is not deleted as long as a callback of a run keeps it.
+    kept = types.ModuleType("kept")
+    kept.__dict__["slow"] = _Slow(seconds)
+    sys.modules[kept.__name__] = kept
+
+
+class _Slow:
+    """Takes some time to be deleted."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __del__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Wait."""
+        sleep(self._seconds)
 
 
 def run_program(

@@ -7,6 +7,7 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
+from sonnx_ort.ort.disabled_optimizers import names_needed_off
 from sonnx_ort.ort.registration import prepare
 
 _Level = ort.GraphOptimizationLevel
@@ -17,6 +18,10 @@ LEVELS = {
     "all": _Level.ORT_ENABLE_ALL,
 }
 """The levels of optimization, the lowest one first."""
+
+
+ALL_OFF = tuple(names_needed_off(rests_on_numbers=True, has_minus_zero=True))
+"""The optimizers that must not act on some rewritten model."""
 
 
 def quiet() -> ort.SessionOptions:

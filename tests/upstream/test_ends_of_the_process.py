@@ -433,18 +433,11 @@ def test_no_other_missing_name_ends_the_process(part: int) -> None:
 
 
 UNFINISHED = """
-import sys, time, types
 import numpy as np, onnxruntime as ort
+from support.child import delay_end
 from support.graphs import parse
 
-class Slow:
-    def __del__(self, sleep=time.sleep):
-        sleep(60)
-
-# The interpreter takes time to end, and the run ends in it. What is in this module would not be
-# deleted, for the callback keeps it.
-sys.modules["slow"] = types.ModuleType("slow")
-sys.modules["slow"].it = Slow()
+delay_end(60)  # the run ends meanwhile
 names = ["x", *(f"x{each}" for each in range(40))]
 body = "".join(f"{b} = MatMul({a}, x) " for a, b in zip(names, names[1:]))
 model = parse("(float[n,m] x) => (float[] x39) {" + body + "}")
